@@ -1,0 +1,3 @@
+#include <nanobind/nanobind.h>
+namespace nb = nanobind;
+NB_MODULE(_model, m) { m.doc() = "model"; }

@@ -1,0 +1,259 @@
+"""From charges to a guarantee, and from a share of the budget to the noise that it buys.
+
+With δ > 0 the books are kept in μ², the squared parameter of Gaussian differential privacy: Gaussians compose
+exactly (Dong, Roth, Su 2019), and a filter on Σμ² stays valid when each charge is chosen after the answers before
+it (Smith, Thakurta 2022). With δ = 0 the books are kept in ε, which adds up.
+
+Everything rounds outward: noise and costs up, the calibrated μ down.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Literal
+
+from hedgerow.budget import DELTA_UNITS, UNITS, Amount, Budget, Currency
+from hedgerow.errors import BudgetError
+from hedgerow.measurement import Noise
+
+MARGIN = 1e-11
+"""Relative slack for every transcendental function, far above their error and far below any use."""
+
+
+# ---------------------------------------------------------------- Gaussian differential privacy
+
+
+def gdp_delta(mu: float, epsilon: float) -> float:
+    """δ(ε) of μ-GDP, Φ(−ε/μ + μ/2) − e^ε·Φ(−ε/μ − μ/2), rounded up (Dong–Roth–Su 2019, Cor. 2.13)."""
+    from scipy.special import erfcx, log_ndtr, ndtr
+
+    if mu == 0:
+        return 0.0
+    near, far = epsilon / mu - mu / 2, epsilon / mu + mu / 2
+    if near > 0:
+        # e^ε·e^(−far²/2) = e^(−near²/2): the common factor comes out and nothing cancels badly
+        scaled = erfcx(near / math.sqrt(2)) - erfcx(far / math.sqrt(2))
+        delta = 0.5 * math.exp(-(near**2) / 2) * float(scaled)
+    else:
+        delta = float(ndtr(-near)) - math.exp(epsilon + float(log_ndtr(-far)))
+    return min(1.0, delta * (1 + MARGIN))
+
+
+def gdp_mu(epsilon: float, delta: float) -> float:
+    """The largest μ (rounded down) whose δ(ε) does not exceed δ."""
+    if not 0 < delta < 1:
+        raise BudgetError(f"Gaussian noise needs 0 < delta < 1, got {delta}.")
+    low, high = 0.0, 1.0
+    while gdp_delta(high, epsilon) <= delta:
+        low, high = high, 2 * high
+    for _ in range(200):
+        middle = (low + high) / 2
+        if gdp_delta(middle, epsilon) <= delta:
+            low = middle
+        else:
+            high = middle
+    return low * (1 - MARGIN)
+
+
+def gdp_epsilon(mu: float, delta: float) -> float:
+    """The smallest ε (rounded up) at which μ-GDP gives (ε, δ)."""
+    if mu == 0:
+        return 0.0
+    low, high = 0.0, 1.0
+    while gdp_delta(mu, high) > delta:
+        low, high = high, 2 * high
+    for _ in range(200):
+        middle = (low + high) / 2
+        if gdp_delta(mu, middle) <= delta:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def gdp_cost_of_exponential(epsilon: float) -> float:
+    """μ² of the exponential mechanism with probabilities ∝ exp(ε·u/(2Δ)), rounded up.
+
+    Its trade-off curve is that of a choice with logit range ε/2 each way, which μ = 2·Φ⁻¹(1/(1+e^(−ε/2))) covers.
+    """
+    return float(_logistic_quantile(epsilon / 2)) ** 2 * (1 + MARGIN)
+
+
+def gdp_cost_of_pure(epsilon: float) -> float:
+    """μ² of any ε-DP mechanism: μ = 2·Φ⁻¹(1/(1+e^(−ε))), rounded up."""
+    return float(_logistic_quantile(epsilon)) ** 2 * (1 + MARGIN)
+
+
+def exponential_epsilon(spend: float) -> float:
+    """The ε of the exponential mechanism that a share of μ² buys, rounded down: 2·ln(Φ(√s/2)/Φ(−√s/2))."""
+    from scipy.special import log_ndtr
+
+    half = math.sqrt(spend) / 2
+    return 2 * float(log_ndtr(half) - log_ndtr(-half)) * (1 - 4 * MARGIN)
+
+
+def _logistic_quantile(epsilon: float) -> float:
+    """2·Φ⁻¹(1/(1+e^(−ε)))."""
+    from scipy.special import ndtri_exp
+
+    return -2 * float(ndtri_exp(-epsilon - math.log1p(math.exp(-epsilon))))
+
+
+# ---------------------------------------------------------------- charges
+
+Mechanism = Literal["gaussian", "laplace", "exponential", "discovery"]
+
+
+@dataclass(frozen=True)
+class Charge:
+    """One access to the data, as the certificate lists it.
+
+    `weights` are those of the stacked queries, or the largest weight of a score. `scale` is the noise's standard
+    deviation or Laplace scale for weight 1, or the ε of an exponential mechanism. `extra` is what rounding
+    real-valued scores onto a grid adds to the sensitivity. A discovery's `amount` includes the δ that it spends.
+    """
+
+    mechanism: Mechanism
+    purpose: str
+    rows_per_person: int
+    weights: tuple[float, ...]
+    scale: float
+    amount: Amount
+    queries: tuple[dict[str, Any], ...] = ()
+    extra: float = 0.0
+
+    @property
+    def sensitivity(self) -> float:
+        """L2 for Gaussian noise, L1 for Laplace, the range of one score for a choice; rounded up."""
+        exact = self._squared_l2() if self.mechanism in ("gaussian", "discovery") else self._l1()
+        return _root_up(exact) if self.mechanism in ("gaussian", "discovery") else _float_up(exact)
+
+    def cost(self) -> Amount:
+        """What this access costs at the noise that it states, rounded up; independent of `amount`."""
+        currency = self.amount.currency
+        if self.mechanism in ("gaussian", "discovery"):
+            if currency is not Currency.GDP:
+                raise BudgetError("Gaussian noise cannot be paid in pure ε.")
+            direct = self.amount.delta_units if self.mechanism == "discovery" else 0
+            return Amount(currency, math.ceil(self._squared_l2() / Fraction(self.scale) ** 2 * UNITS), direct)
+        if self.mechanism == "exponential":
+            if currency is Currency.GDP:
+                return Amount(currency, math.ceil(gdp_cost_of_exponential(self.scale) * UNITS))
+            return Amount(currency, math.ceil(Fraction(self.scale) * UNITS))
+        epsilon = self._l1() / Fraction(self.scale)
+        if currency is Currency.GDP:
+            return Amount(currency, math.ceil(gdp_cost_of_pure(_float_up(epsilon)) * UNITS))
+        return Amount(currency, math.ceil(epsilon * UNITS))
+
+    def _squared_l2(self) -> Fraction:
+        """θ²·Σw² for a stack; θ for a discovery, where a person is one unit in each of at most θ values."""
+        if self.mechanism == "discovery":
+            return Fraction(self.rows_per_person)
+        return sum((step**2 for step in self._steps()), Fraction(0))
+
+    def _l1(self) -> Fraction:
+        return sum(self._steps(), Fraction(0))
+
+    def _steps(self) -> list[Fraction]:
+        """By how much one person can move each stacked query (in L1, hence also in L2) or each score."""
+        return [self.rows_per_person * Fraction(weight) + Fraction(self.extra) for weight in self.weights]
+
+
+def stack_scale(spend: Amount, weights: Sequence[float], rows_per_person: int, extra: float = 0.0) -> float:
+    """The least noise scale (for weight 1) at which a stack of these weights costs at most `spend`.
+
+    Gaussian σ = √(Σ(θw+g)²/μ²) under μ², Laplace b = Σ(θw+g)/ε under pure ε.
+    """
+    if not spend.units:
+        raise BudgetError("a measurement needs a share of the budget, got none. Nothing was read.")
+    mechanism: Mechanism = "gaussian" if spend.currency is Currency.GDP else "laplace"
+    trial = Charge(mechanism, "", rows_per_person, tuple(weights), 1.0, spend, extra=extra)
+    if mechanism == "gaussian":
+        scale = _root_up(trial._squared_l2() / spend.exact)
+    else:
+        scale = _float_up(trial._l1() / spend.exact)
+    while not replace(trial, scale=scale).cost() <= spend:
+        scale = math.nextafter(scale, math.inf)
+    return scale
+
+
+def stack_noise(spend: Amount, weights: Sequence[float], rows_per_person: int, extra: float = 0.0) -> list[Noise]:
+    """The noise on each query of a stack: the stack's scale divided by the query's weight, rounded up."""
+    scale = stack_scale(spend, weights, rows_per_person, extra)
+    kind: Literal["gaussian", "laplace"] = "gaussian" if spend.currency is Currency.GDP else "laplace"
+    return [Noise(kind, _float_up(Fraction(scale) / Fraction(weight))) for weight in weights]
+
+
+def choice_epsilon(spend: Amount) -> float:
+    """The ε of the exponential mechanism that an amount buys, rounded down."""
+    if not spend.units:
+        raise BudgetError("a choice needs a share of the budget, got none. Nothing was read.")
+    if spend.currency is Currency.GDP:
+        return exponential_epsilon(spend.value)
+    return math.nextafter(spend.value, 0.0)
+
+
+# ---------------------------------------------------------------- the whole
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """(ε, δ)-differential privacy for adding or removing one person; μ where the books were kept in μ²."""
+
+    epsilon: float
+    delta: float
+    mu: float | None
+
+    def __str__(self) -> str:
+        return f"({self.epsilon:g}, {self.delta:g})-differential privacy"
+
+
+def whole(budget: Budget, direct_delta: float = 0.0) -> Amount:
+    """The budget in exact units. `direct_delta` is set aside for discoveries before μ is calibrated."""
+    if budget.currency is Currency.PURE:
+        return Amount.of(Currency.PURE, Fraction(budget.epsilon))
+    if not 0 <= direct_delta < budget.delta:
+        raise BudgetError(
+            f"discoveries ask for δ = {direct_delta:g} of {budget.delta:g}; some δ must be left for the noise."
+        )
+    mu = gdp_mu(budget.epsilon, _float_down(Fraction(budget.delta) - Fraction(direct_delta)))
+    return Amount.of(Currency.GDP, Fraction(mu) ** 2, Fraction(direct_delta))
+
+
+def covers(budget: Budget, spent: Amount) -> bool:
+    """Whether what was spent is within the budget's (ε, δ)."""
+    if spent.currency is Currency.PURE:
+        return spent.exact <= Fraction(budget.epsilon) and not spent.delta_units
+    noise_delta = gdp_delta(_root_up(spent.exact), budget.epsilon)
+    return Fraction(noise_delta) + Fraction(spent.delta_units, DELTA_UNITS) <= Fraction(budget.delta)
+
+
+def guarantee(spent: Amount, delta: float) -> Guarantee:
+    """The (ε, δ) that follows from what was spent, at the δ that was asked for."""
+    if spent.currency is Currency.PURE:
+        return Guarantee(_float_up(spent.exact), 0.0, None)
+    mu = _root_up(spent.exact)
+    left = _float_down(Fraction(delta) - Fraction(spent.delta_units, DELTA_UNITS))
+    if left <= 0:
+        raise BudgetError(f"δ = {delta:g} does not cover the δ that was spent directly.")
+    return Guarantee(gdp_epsilon(mu, left), delta, mu)
+
+
+def _float_up(value: Fraction) -> float:
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+def _float_down(value: Fraction) -> float:
+    nearest = float(value)
+    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
+
+
+def _root_up(square: Fraction) -> float:
+    root = math.sqrt(_float_up(square))
+    while Fraction(root) ** 2 < square:
+        root = math.nextafter(root, math.inf)
+    return root

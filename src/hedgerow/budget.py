@@ -1,0 +1,122 @@
+"""What may be spent: a Budget in the words of the guarantee, and Amounts in exact units.
+
+An Amount is a whole number of units of 2⁻⁸⁰ of its currency, so that sums are exact, shares never add up to
+more than the whole, and "everything that is left" is a number and not an estimate.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from hedgerow.errors import BudgetError, HedgerowError
+
+UNITS = 1 << 80
+"""Units in one μ², or in one ε."""
+DELTA_UNITS = 1 << 160
+"""Units in a δ of one."""
+
+
+class Currency(enum.Enum):
+    """What the ledger of a run counts; fixed before the run."""
+
+    GDP = "μ²"
+    """Squared Gaussian-DP parameters, for δ > 0."""
+    PURE = "ε"
+    """Pure ε, for δ = 0."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """(ε, δ) for one release. δ = 0 asks for pure differential privacy."""
+
+    epsilon: float
+    delta: float = 1e-9
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.epsilon) and self.epsilon > 0):
+            raise BudgetError(
+                f"epsilon must be a positive number, got {self.epsilon}. Nothing was read. "
+                "Hint: common choices lie between 0.1 and 10."
+            )
+        if not (0 <= self.delta < 1):
+            raise BudgetError(
+                f"delta must be at least 0 and below 1, got {self.delta}. Nothing was read. "
+                "Hint: keep it far below 1 divided by the number of people; the default is 1e-9."
+            )
+
+    @property
+    def currency(self) -> Currency:
+        return Currency.GDP if self.delta > 0 else Currency.PURE
+
+
+@dataclass(frozen=True)
+class Amount:
+    """An exact, non-negative part of a budget: units of its currency, and δ that is spent directly."""
+
+    currency: Currency
+    units: int
+    delta_units: int = 0
+
+    def __post_init__(self) -> None:
+        if self.units < 0 or self.delta_units < 0:
+            raise HedgerowError("an amount cannot be negative.")
+
+    @classmethod
+    def of(cls, currency: Currency, value: float | Fraction, delta: float | Fraction = 0) -> Amount:
+        """The largest amount that does not exceed `value`."""
+        return cls(currency, math.floor(Fraction(value) * UNITS), math.floor(Fraction(delta) * DELTA_UNITS))
+
+    @property
+    def exact(self) -> Fraction:
+        return Fraction(self.units, UNITS)
+
+    @property
+    def value(self) -> float:
+        """The amount as a float (nearest; for display and for planning, never for the books)."""
+        return float(self.exact)
+
+    @property
+    def delta(self) -> float:
+        return float(Fraction(self.delta_units, DELTA_UNITS))
+
+    def __add__(self, other: Amount) -> Amount:
+        self._same(other)
+        return Amount(self.currency, self.units + other.units, self.delta_units + other.delta_units)
+
+    def __sub__(self, other: Amount) -> Amount:
+        self._same(other)
+        if not other <= self:
+            raise BudgetError("an amount cannot be taken from a smaller one.")
+        return Amount(self.currency, self.units - other.units, self.delta_units - other.delta_units)
+
+    def __le__(self, other: Amount) -> bool:
+        self._same(other)
+        return self.units <= other.units and self.delta_units <= other.delta_units
+
+    def __bool__(self) -> bool:
+        return self.units > 0 or self.delta_units > 0
+
+    def share(self, fraction: float | Fraction) -> Amount:
+        """A fraction of the units, rounded down. Direct δ is not shared: it belongs to what was declared."""
+        if not 0 <= fraction <= 1:
+            raise HedgerowError(f"a share must lie between 0 and 1, got {fraction}.")
+        return Amount(self.currency, math.floor(Fraction(fraction) * self.units))
+
+    def split(self, weights: Sequence[float]) -> list[Amount]:
+        """Parts in proportion to the weights that add up to the units exactly (the last takes the rest)."""
+        whole = sum((Fraction(weight) for weight in weights), Fraction(0))
+        parts = [self.share(Fraction(weight) / whole) for weight in weights[:-1]]
+        rest = self.units - sum(part.units for part in parts)
+        return [*parts, Amount(self.currency, rest)]
+
+    def _same(self, other: Amount) -> None:
+        if self.currency is not other.currency:
+            raise BudgetError(f"amounts of {self.currency.value} and of {other.currency.value} do not mix.")
+
+    def __repr__(self) -> str:
+        direct = f", δ {self.delta:.3g}" if self.delta_units else ""
+        return f"Amount({self.currency.value} {self.value:.6g}{direct})"

@@ -1,0 +1,216 @@
+"""All that a method may ask of the data.
+
+A method gets a Curator and nothing else: no rows, no exact counts, no row total. Every call states what it spends,
+is charged before anything is counted, and returns noisy answers that carry their own noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from hedgerow.budget import Amount
+from hedgerow.domain import Attribute, Counts, Domain, IntArray
+from hedgerow.errors import HedgerowError
+from hedgerow.measurement import Measurement, Noise, Threshold
+from hedgerow.query import MarginalQuery, Query, TreeQuery
+
+
+class Answers(Protocol):
+    """Anything that can answer marginal queries without the data: a model, a public table, a constant."""
+
+    def answers(self, queries: Sequence[MarginalQuery]) -> Iterator[Counts]:
+        """One flat vector of expected counts per query, in order, computed as they are consumed."""
+        ...
+
+
+class Independence:
+    """Compare with the product of the data's own one-way marginals: the score is then PrivSyn's InDif."""
+
+
+INDEPENDENCE = Independence()
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """Something that could be measured. Its score is weight · (L1 distance from the comparison − penalty)."""
+
+    query: MarginalQuery
+    weight: float = 1.0
+    penalty: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Recoding:
+    """A public map of every attribute's codes onto fewer codes (attributes left out keep their codes)."""
+
+    domain: Domain
+    maps: Mapping[str, IntArray]
+
+    def target(self) -> Domain:
+        """The recoded domain. A merged attribute stays ordered only if its map never steps down."""
+        attributes = []
+        for attribute in self.domain:
+            mapping = self.maps.get(attribute.name)
+            if mapping is None:
+                attributes.append(attribute)
+            else:
+                ordered = attribute.ordered and bool((np.diff(mapping) >= 0).all())
+                attributes.append(Attribute(attribute.name, int(mapping.max()) + 1, ordered))
+        return Domain(attributes)
+
+
+class Curator(Protocol):
+    """The private side as a method sees it."""
+
+    @property
+    def domain(self) -> Domain:
+        """The declared (or discovered, and charged for) coded domain."""
+        ...
+
+    @property
+    def remaining(self) -> Amount:
+        """What this run may still spend."""
+        ...
+
+    @property
+    def rows_per_person(self) -> int:
+        """θ: how many rows one person can have; every sensitivity is a multiple of it."""
+        ...
+
+    @property
+    def coins(self) -> np.random.Generator:
+        """Public randomness for post-processing (tree structures, record updates); independent of the data."""
+        ...
+
+    def noise(self, spend: Amount, weights: Sequence[float] = (1.0,)) -> list[Noise]:
+        """The noise that `measure` would put on queries of these weights for this amount. Costs nothing."""
+        ...
+
+    def measure(
+        self,
+        queries: Sequence[Query],
+        *,
+        spend: Amount,
+        weights: Sequence[float] | None = None,
+        keep: Sequence[Threshold] | None = None,
+    ) -> list[Measurement]:
+        """Noisy counts of all the queries for one amount.
+
+        A query of weight w gets noise ∝ 1/w. With `keep` (one threshold per query) every cell is noised in a
+        bounded-memory stream and only the survivors come back.
+        """
+        ...
+
+    def select(self, candidates: Sequence[Candidate], *, against: Answers, spend: Amount) -> Candidate:
+        """One candidate by the exponential mechanism: the further the data are from `against`, the likelier."""
+        ...
+
+    def score(self, candidates: Sequence[Candidate], *, against: Answers | Independence, spend: Amount) -> list[float]:
+        """Noisy scores of all the candidates for one amount."""
+        ...
+
+    def total(self, *, spend: Amount) -> Measurement:
+        """The noisy number of rows."""
+        ...
+
+    def recode(self, recoding: Recoding) -> Curator:
+        """The same data behind a coarser domain, e.g. one learnt from noisy counts. Costs nothing."""
+        ...
+
+
+class RecodedCurator:
+    """A curator whose queries speak of a recoded domain; they are translated, the data stay as they are."""
+
+    def __init__(self, base: Curator, recoding: Recoding):
+        if recoding.domain != base.domain:
+            raise HedgerowError("a recoding must start from the curator's own domain.")
+        self._base = base
+        self._recoding = recoding
+        self._domain = recoding.target()
+
+    @property
+    def domain(self) -> Domain:
+        return self._domain
+
+    @property
+    def remaining(self) -> Amount:
+        return self._base.remaining
+
+    @property
+    def rows_per_person(self) -> int:
+        return self._base.rows_per_person
+
+    @property
+    def coins(self) -> np.random.Generator:
+        return self._base.coins
+
+    def noise(self, spend: Amount, weights: Sequence[float] = (1.0,)) -> list[Noise]:
+        return self._base.noise(spend, weights)
+
+    def measure(
+        self,
+        queries: Sequence[Query],
+        *,
+        spend: Amount,
+        weights: Sequence[float] | None = None,
+        keep: Sequence[Threshold] | None = None,
+    ) -> list[Measurement]:
+        translated = [self._translate(query) for query in queries]
+        measured = self._base.measure(translated, spend=spend, weights=weights, keep=keep)
+        return [
+            Measurement(query, answer.values, answer.noise, answer.kept)
+            for query, answer in zip(queries, measured, strict=True)
+        ]
+
+    def select(self, candidates: Sequence[Candidate], *, against: Answers, spend: Amount) -> Candidate:
+        translated = [self._candidate(candidate) for candidate in candidates]
+        origin = dict(zip(map(id, translated), candidates, strict=True))
+        chosen = self._base.select(translated, against=self._answers(against, translated, candidates), spend=spend)
+        return origin[id(chosen)]
+
+    def score(self, candidates: Sequence[Candidate], *, against: Answers | Independence, spend: Amount) -> list[float]:
+        translated = [self._candidate(candidate) for candidate in candidates]
+        if not isinstance(against, Independence):
+            against = self._answers(against, translated, candidates)
+        return self._base.score(translated, against=against, spend=spend)
+
+    def total(self, *, spend: Amount) -> Measurement:
+        return self._base.total(spend=spend)
+
+    def recode(self, recoding: Recoding) -> Curator:
+        return RecodedCurator(self, recoding)
+
+    def _candidate(self, candidate: Candidate) -> Candidate:
+        query = self._translate(candidate.query)
+        assert isinstance(query, MarginalQuery)
+        return Candidate(query, candidate.weight, candidate.penalty)
+
+    def _answers(self, against: Answers, translated: Sequence[Candidate], candidates: Sequence[Candidate]) -> Answers:
+        """Answers to the translated queries are the answers to the queries they came from."""
+        origin = {id(new.query): old.query for new, old in zip(translated, candidates, strict=True)}
+        return _Translated(lambda queries: against.answers([origin[id(query)] for query in queries]))
+
+    def _translate(self, query: Query) -> Query:
+        if isinstance(query, TreeQuery):
+            raise HedgerowError("a tree query cannot be asked through a recoding.")
+        levels: dict[str, npt.ArrayLike] = {}
+        for name, level in zip(query.attributes, query.levels, strict=True):
+            mapping = self._recoding.maps.get(name)
+            if mapping is not None:
+                levels[name] = mapping if level is None else level[mapping]
+            elif level is not None:
+                levels[name] = level
+        return MarginalQuery(self._base.domain, query.attributes, levels=levels, blocks=query.blocks)
+
+
+@dataclass(frozen=True)
+class _Translated:
+    translate: Callable[[Sequence[MarginalQuery]], Iterator[Counts]]
+
+    def answers(self, queries: Sequence[MarginalQuery]) -> Iterator[Counts]:
+        return self.translate(queries)

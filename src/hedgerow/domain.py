@@ -1,0 +1,127 @@
+"""The coded world: attributes whose values are 0 … size−1, and sets of them.
+
+Everything below the schema speaks only of this world. Columns and attributes are not the same thing
+(one column may become two attributes, several columns may become one); `hedgerow.schema` relates them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from hedgerow.errors import OptionError, SchemaError, listing, suggestion
+
+Marginal: TypeAlias = tuple[str, ...]
+"""Attribute names in the order of their domain; `()` is the marginal with one cell, the total."""
+
+Codes: TypeAlias = npt.NDArray[np.uint8] | npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
+CodedTable: TypeAlias = dict[str, Codes]
+"""One narrow unsigned array per attribute, all of the same length."""
+
+Counts: TypeAlias = npt.NDArray[np.float64]
+IntArray: TypeAlias = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A coded variable. `ordered` says that neighbouring codes are alike (numbers, dates, grades)."""
+
+    name: str
+    size: int
+    ordered: bool = False
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise SchemaError(f'attribute "{self.name}" has {self.size} values; it needs at least 1.')
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The narrowest unsigned type that holds every code."""
+        return np.dtype(np.uint8 if self.size <= 1 << 8 else np.uint16 if self.size <= 1 << 16 else np.uint32)
+
+
+class Domain:
+    """An ordered set of attributes."""
+
+    def __init__(self, attributes: Iterable[Attribute]):
+        self.attributes: tuple[Attribute, ...] = tuple(attributes)
+        self._place = {attribute.name: place for place, attribute in enumerate(self.attributes)}
+        if len(self._place) != len(self.attributes):
+            raise SchemaError("two attributes of a domain have the same name.")
+
+    @classmethod
+    def of(cls, sizes: Mapping[str, int]) -> Domain:
+        """The domain of unordered attributes with these sizes."""
+        return cls(Attribute(name, size) for name, size in sizes.items())
+
+    @property
+    def names(self) -> Marginal:
+        return tuple(self._place)
+
+    def __getitem__(self, name: str) -> Attribute:
+        return self.attributes[self.place(name)]
+
+    def place(self, name: str) -> int:
+        """The position of an attribute."""
+        try:
+            return self._place[name]
+        except KeyError:
+            raise OptionError(
+                f'unknown attribute "{name}"; attributes: {listing(self._place)}.{suggestion(name, self._place)}'
+            ) from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._place
+
+    def __iter__(self) -> Iterator[Attribute]:
+        return iter(self.attributes)
+
+    def __len__(self) -> int:
+        return len(self.attributes)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Domain) and self.attributes == other.attributes
+
+    def __hash__(self) -> int:
+        return hash(self.attributes)
+
+    def __repr__(self) -> str:
+        return f"Domain({listing(f'{a.name}: {a.size}' for a in self.attributes)})"
+
+    def marginal(self, names: Iterable[str]) -> Marginal:
+        """The names once each, in domain order."""
+        return tuple(sorted(set(names), key=self.place))
+
+    def shape(self, marginal: Sequence[str]) -> tuple[int, ...]:
+        return tuple(self[name].size for name in marginal)
+
+    def cells(self, marginal: Sequence[str]) -> int:
+        """How many cells the marginal has, exactly (a Python integer, so it cannot overflow)."""
+        return math.prod(self.shape(marginal))
+
+    def marginals(self, degree: int) -> Iterator[Marginal]:
+        """Every marginal of exactly `degree` attributes, in domain order."""
+        return itertools.combinations(self.names, degree)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """The marginals that matter to the user, each with a weight."""
+
+    weights: Mapping[Marginal, float]
+
+    def __post_init__(self) -> None:
+        for marginal, weight in self.weights.items():
+            if not (math.isfinite(weight) and weight > 0):
+                raise OptionError(f"the weight of {' × '.join(marginal)} must be a positive number, got {weight}.")
+
+    @classmethod
+    def degree(cls, domain: Domain, degree: int) -> Workload:
+        """Every marginal of `degree` attributes (fewer where the domain has fewer), weight 1."""
+        return cls(dict.fromkeys(domain.marginals(min(degree, len(domain))), 1.0))

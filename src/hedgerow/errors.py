@@ -1,0 +1,71 @@
+"""What can go wrong, by whose fault.
+
+    HedgerowError            ours unless it is one of the following (exit code 1)
+    └── InputError           the input is at fault (exit code 2): one sentence, nothing written
+        ├── SchemaError      the declaration
+        ├── TableError       the table or the way to it
+        ├── OptionError      a command-line or method option
+        ├── BudgetError      more was asked than is left
+        ├── LimitError       the work would not fit --max-memory or --max-time
+        └── ReleaseError     a release that cannot be read or does not verify
+
+A message names what was asked, what is available, what was not touched and what to do next.
+It never quotes a value from a private row.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class HedgerowError(Exception):
+    """The root of every error that Hedgerow raises on purpose."""
+
+    exit_code = 1
+
+
+class InputError(HedgerowError):
+    """Something that was handed in is at fault."""
+
+    exit_code = 2
+
+
+class SchemaError(InputError):
+    """The declaration cannot be used as it stands."""
+
+
+class TableError(InputError):
+    """The table cannot be read, or lacks what the schema declares."""
+
+
+class OptionError(InputError):
+    """An option has a name or a value that does not exist."""
+
+
+class BudgetError(InputError):
+    """A charge or a release asks for more than is left."""
+
+
+class LimitError(InputError):
+    """The work would not fit the memory or the time that was allowed."""
+
+
+class ReleaseError(InputError):
+    """A release file is damaged, altered, or does not hold what it claims."""
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """` Did you mean "age"?` when something known is close to `name`, otherwise nothing.
+
+    Both arguments are public: column names, keys, options; never values from rows.
+    """
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f' Did you mean "{close[0]}"?' if close else ""
+
+
+def listing(names: Iterable[str], most: int = 12) -> str:
+    """The names, comma-separated, cut after `most` with a count of the rest."""
+    shown = list(names)
+    rest = len(shown) - most
+    return ", ".join(shown[:most]) + (f", … ({rest} more)" if rest > 0 else "")

@@ -1,0 +1,64 @@
+"""What every model can do: answer marginals, draw rows, be written down. Models never see data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from hedgerow.domain import CodedTable, Counts, Domain, Marginal
+from hedgerow.query import MarginalQuery
+
+BLOCK_ROWS = 1 << 20
+
+
+@dataclass(frozen=True)
+class State:
+    """A model written down: plain JSON values and plain arrays (no objects), the same on every machine."""
+
+    kind: str
+    values: dict[str, Any]
+    arrays: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+
+
+class Model(Protocol):
+    """A public distribution over the rows of a domain."""
+
+    kind: str
+    """The name under which `hedgerow.models.load` finds this class."""
+
+    @property
+    def domain(self) -> Domain: ...
+
+    @property
+    def total(self) -> float:
+        """The estimated number of rows (noisy, at least 1)."""
+        ...
+
+    def marginal(self, marginal: Marginal) -> Counts:
+        """Expected counts over a marginal, shaped by the attributes' sizes, summing to `total`."""
+        ...
+
+    def answers(self, queries: Sequence[MarginalQuery]) -> Iterator[Counts]:
+        """Flat expected answers to the queries, in order, sharing work where it can."""
+        ...
+
+    def draw(self, rows: int, coins: np.random.Generator) -> CodedTable:
+        """`rows` rows in random order; the same coins give the same rows."""
+        ...
+
+    def state(self) -> State: ...
+
+
+def block_sizes(rows: int) -> list[int]:
+    """The sizes of the blocks in which `rows` rows are drawn."""
+    full, rest = divmod(rows, BLOCK_ROWS)
+    return [BLOCK_ROWS] * full + ([rest] if rest else [])
+
+
+def block_coins(seed: int, block: int) -> np.random.Generator:
+    """The public coins of one block: they depend on the seed and the block's number alone."""
+    return np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, block])))

@@ -1,0 +1,6 @@
+"""What the publisher declares, and how declared columns become coded attributes and back."""
+
+from hedgerow.schema.encoding import Encoding
+from hedgerow.schema.schema import Schema
+
+__all__ = ["Encoding", "Schema"]
