@@ -162,6 +162,11 @@ class Charge:
         return [self.rows_per_person * Fraction(weight) + Fraction(self.extra) for weight in self.weights]
 
 
+def noise_kind(currency: Currency) -> Literal["gaussian", "laplace"]:
+    """What counts are noised with: Gaussian where δ > 0, Laplace where pure ε is asked for."""
+    return "gaussian" if currency is Currency.GDP else "laplace"
+
+
 def stack_scale(spend: Amount, weights: Sequence[float], rows_per_person: int, extra: float = 0.0) -> float:
     """The least noise scale (for weight 1) at which a stack of these weights costs at most `spend`.
 
@@ -169,7 +174,7 @@ def stack_scale(spend: Amount, weights: Sequence[float], rows_per_person: int, e
     """
     if not spend.units:
         raise BudgetError("a measurement needs a share of the budget, got none. Nothing was read.")
-    mechanism: Mechanism = "gaussian" if spend.currency is Currency.GDP else "laplace"
+    mechanism = noise_kind(spend.currency)
     trial = Charge(mechanism, "", rows_per_person, tuple(weights), 1.0, spend, extra=extra)
     if mechanism == "gaussian":
         scale = _root_up(trial._squared_l2() / spend.exact)
@@ -183,7 +188,7 @@ def stack_scale(spend: Amount, weights: Sequence[float], rows_per_person: int, e
 def stack_noise(spend: Amount, weights: Sequence[float], rows_per_person: int, extra: float = 0.0) -> list[Noise]:
     """The noise on each query of a stack: the stack's scale divided by the query's weight, rounded up."""
     scale = stack_scale(spend, weights, rows_per_person, extra)
-    kind: Literal["gaussian", "laplace"] = "gaussian" if spend.currency is Currency.GDP else "laplace"
+    kind = noise_kind(spend.currency)
     return [Noise(kind, _float_up(Fraction(scale) / Fraction(weight))) for weight in weights]
 
 
