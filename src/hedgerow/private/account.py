@@ -1,0 +1,53 @@
+"""The books of one run: check, subtract, and only then let the caller touch the data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hedgerow.accounting import Charge
+from hedgerow.budget import DELTA_UNITS, Amount
+from hedgerow.errors import BudgetError, HedgerowError
+
+
+class Account:
+    """A filter: charges may be chosen after the answers before them, as long as their sum stays within the whole.
+
+    `open_books` runs before the first charge is granted; a lifetime ledger debits the whole of the run there, so
+    that a run that is refused before it touches anything costs nothing, and one that is killed afterwards is paid.
+    """
+
+    def __init__(self, whole: Amount, open_books: Callable[[], None] = lambda: None):
+        self.whole = whole
+        self.spent = Amount(whole.currency, 0)
+        self.charges: list[Charge] = []
+        self._open_books = open_books
+
+    @property
+    def remaining(self) -> Amount:
+        return self.whole - self.spent
+
+    def debit(self, charge: Charge) -> None:
+        """Grant a charge or refuse it. A granted charge stays, whatever happens next."""
+        if not charge.cost() <= charge.amount:
+            raise HedgerowError(f"a {charge.purpose} charge costs more than it declares; nothing was read.")
+        if not charge.amount <= self.remaining:
+            raise BudgetError(self._refusal(charge))
+        if not self.charges:
+            self._open_books()
+        self.spent += charge.amount
+        self.charges.append(charge)
+
+    def _refusal(self, charge: Charge) -> str:
+        asked, left, whole = charge.amount, self.remaining, self.whole
+        attributes = charge.queries[0].get("attributes") if len(charge.queries) == 1 else None
+        what = charge.purpose + (f" of {' × '.join(attributes) or 'the total'}" if attributes is not None else "")
+        if asked.units > left.units:
+            parts = (asked.units / whole.units, left.units / whole.units, (asked.units - left.units) / whole.units)
+            return (
+                f"{what} asks for {parts[0]:.4g} of the budget; {parts[1]:.4g} remains "
+                f"({parts[2]:.4g} too little). Nothing was read for it."
+            )
+        return (
+            f"{what} asks for δ = {asked.delta:.3g}; "
+            f"{left.delta_units / DELTA_UNITS:.3g} was set aside for discoveries and remains. Nothing was read for it."
+        )

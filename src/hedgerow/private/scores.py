@@ -1,0 +1,90 @@
+"""Scores of candidates on the data, and why one person moves them no further than is charged.
+
+**Distance.** u = w·(‖q(D) − p‖₁ − penalty) with a public p. One person adds or removes at most θ rows, each in one
+cell, so ‖q(D)‖ moves by at most θ in L1 and, by the triangle inequality, u by at most w·θ.
+
+**Independence** (PrivSyn's InDif). u = w·‖M_ab − M_a×M_b/n‖₁. Removing one row moves M_ab by 1 and the product by at
+most 3 (Zhang et al., USENIX Security 2021, Lemma 1), so u by at most 4w; θ rows one after the other, 4wθ.
+
+**Grid.** A score is rounded to a multiple of g = (largest step)/1024 before it meets noise, so that the noise is drawn
+on integers; two rounded scores differ by at most g more than the scores do. Floating-point error in a score is far
+below g, and a difference of rounded scores is a whole number of g, so the bound holds exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hedgerow.curator import Answers, Candidate, Independence
+from hedgerow.domain import Counts, IntArray
+from hedgerow.engines.engine import Engine
+from hedgerow.private.exact import Exact, ExactCounts, SparseCounts
+from hedgerow.query import MarginalQuery
+
+STEPS_PER_SENSITIVITY = 1024
+INDEPENDENCE_FACTOR = 4
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The grid of a list of scores, from public quantities only."""
+
+    steps: tuple[float, ...]
+    """How far one row can move each score."""
+    grid: float
+
+    @classmethod
+    def of(cls, candidates: Sequence[Candidate], against: Answers | Independence, rows_per_person: int) -> Scale:
+        factor = INDEPENDENCE_FACTOR if isinstance(against, Independence) else 1
+        steps = tuple(factor * candidate.weight for candidate in candidates)
+        return cls(steps, rows_per_person * max(steps) / STEPS_PER_SENSITIVITY)
+
+
+def grid_scores(
+    engine: Engine, candidates: Sequence[Candidate], against: Answers | Independence, grid: float
+) -> Exact[IntArray]:
+    """The candidates' scores in whole numbers of `grid`."""
+    queries = [candidate.query for candidate in candidates]
+    counts = engine.count(queries)
+    if isinstance(against, Independence):
+        distances = (_independence(query, exact) for query, exact in zip(queries, counts, strict=True))
+    else:
+        distances = _distances(counts, against.answers(queries))
+    scores = np.empty(len(candidates), dtype=np.int64)
+    for place, (candidate, distance) in enumerate(zip(candidates, distances, strict=True)):
+        scores[place] = round(candidate.weight * (distance - candidate.penalty) / grid)
+    return Exact(scores)
+
+
+def _distances(counts: Iterator[Exact[ExactCounts]], answers: Iterator[Counts]) -> Iterator[float]:
+    for exact, expected in zip(counts, answers, strict=True):
+        yield _distance(exact.opened(), expected)
+
+
+def _distance(counts: ExactCounts, expected: Counts) -> float:
+    """‖d − p‖₁; on sparse counts total(p) + Σ over occupied cells (|d − p| − p), for p ≥ 0."""
+    if isinstance(counts, SparseCounts):
+        at = expected[counts.cells]
+        return float(np.abs(expected).sum() + (np.abs(counts.counts - at) - np.abs(at)).sum())
+    return float(np.abs(counts - expected).sum())
+
+
+def _independence(query: MarginalQuery, exact: Exact[ExactCounts]) -> float:
+    counts = exact.opened()
+    if isinstance(counts, SparseCounts):
+        cells, values = counts.cells, counts.counts
+    else:
+        cells = np.flatnonzero(counts)
+        values = counts[cells]
+    rows = int(values.sum())
+    if rows == 0:
+        return 0.0
+    first, second = query.shape
+    a = np.bincount(cells // second, weights=values, minlength=first)
+    b = np.bincount(cells % second, weights=values, minlength=second)
+    product = a[cells // second] * b[cells % second] / rows
+    # cells without rows contribute their product, and all products sum to the number of rows
+    return float(np.abs(values - product).sum() + rows - product.sum())

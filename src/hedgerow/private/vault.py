@@ -1,0 +1,157 @@
+"""The vault: the only implementation of Curator that holds data. Charge, then count, then draw."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from hedgerow.accounting import Charge, choice_epsilon, noise_kind, stack_noise, stack_scale
+from hedgerow.budget import Amount
+from hedgerow.curator import Answers, Candidate, Curator, Independence, RecodedCurator, Recoding
+from hedgerow.domain import Domain
+from hedgerow.engines.engine import Engine
+from hedgerow.errors import HedgerowError
+from hedgerow.measurement import Measurement, Noise, Threshold
+from hedgerow.private.account import Account
+from hedgerow.private.exact import Exact, ExactCounts
+from hedgerow.private.mechanisms import Answering
+from hedgerow.private.scores import Scale, grid_scores
+from hedgerow.query import Query, total_query
+
+
+@dataclass(frozen=True, eq=False)
+class Access:
+    """One charge and what came of it: all of it noisy, all of it public."""
+
+    charge: Charge
+    measurements: tuple[Measurement, ...] = ()
+    chosen: dict[str, Any] | None = None
+    scores: tuple[float, ...] = ()
+
+
+class Vault:
+    """A prepared engine behind an account and the mechanisms.
+
+    Sensitivities: a stack of queries with weights w moves by at most θ√Σw² in L2 and θΣw in L1, because a person
+    has at most θ rows and a row reaches at most one cell of each query (`hedgerow.query`).
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        domain: Domain,
+        rows_per_person: int,
+        account: Account,
+        mechanisms: Answering,
+        coins: np.random.Generator,
+    ):
+        self.domain = domain
+        self.rows_per_person = rows_per_person
+        self.coins = coins
+        self.accesses: list[Access] = []
+        self._engine = engine
+        self._account = account
+        self._mechanisms = mechanisms
+
+    @property
+    def remaining(self) -> Amount:
+        return self._account.remaining
+
+    def noise(self, spend: Amount, weights: Sequence[float] = (1.0,)) -> list[Noise]:
+        return stack_noise(spend, weights, self.rows_per_person)
+
+    def measure(
+        self,
+        queries: Sequence[Query],
+        *,
+        spend: Amount,
+        weights: Sequence[float] | None = None,
+        keep: Sequence[Threshold] | None = None,
+    ) -> list[Measurement]:
+        weights = _positive(weights if weights is not None else [1.0] * len(queries), len(queries))
+        noises = stack_noise(spend, weights, self.rows_per_person)
+        scale = stack_scale(spend, weights, self.rows_per_person)
+        asked = tuple(query.description for query in queries)
+        charge = self._debit(Charge(noises[0].kind, "measure", self.rows_per_person, weights, scale, spend, asked))
+        thresholds = keep if keep is not None else [None] * len(queries)
+        answers = zip(queries, self._engine.count(queries), noises, thresholds, strict=True)
+        measured = [self._answer(query, exact, noise, least) for query, exact, noise, least in answers]
+        self.accesses.append(Access(charge, measurements=tuple(measured)))
+        return measured
+
+    def _answer(
+        self, query: Query, exact: Exact[ExactCounts], noise: Noise, threshold: Threshold | None
+    ) -> Measurement:
+        if threshold is None:
+            return Measurement(query, self._mechanisms.noisy_counts(exact, query.cells, noise), noise)
+        least = threshold.scales * noise.scale
+        kept, values = self._mechanisms.survivors(exact, query.cells, noise, least)
+        return Measurement(query, values, noise, kept)
+
+    def total(self, *, spend: Amount) -> Measurement:
+        return self.measure([total_query(self.domain)], spend=spend)[0]
+
+    def select(self, candidates: Sequence[Candidate], *, against: Answers, spend: Amount) -> Candidate:
+        scale = self._scale(candidates, against)
+        epsilon = choice_epsilon(spend)
+        largest = (max(scale.steps),)
+        charge = Charge(
+            "exponential", "select", self.rows_per_person, largest, epsilon, spend, _summary(candidates), scale.grid
+        )
+        self._debit(charge)
+        scores = grid_scores(self._engine, candidates, against, scale.grid)
+        rate = Fraction(epsilon) / (2 * Fraction(charge.sensitivity)) * Fraction(scale.grid)
+        chosen = self._mechanisms.choose(scores, rate)
+        self.accesses.append(Access(charge, chosen=candidates[chosen].query.description))
+        return candidates[chosen]
+
+    def score(
+        self, candidates: Sequence[Candidate], *, against: Answers | Independence, spend: Amount
+    ) -> list[float]:
+        scale = self._scale(candidates, against)
+        spread = stack_scale(spend, scale.steps, self.rows_per_person, scale.grid)
+        noise = Noise(noise_kind(spend.currency), math.nextafter(spread / scale.grid, math.inf))
+        charge = Charge(
+            noise.kind, "score", self.rows_per_person, scale.steps, spread, spend, _summary(candidates), scale.grid
+        )
+        self._debit(charge)
+        exact = grid_scores(self._engine, candidates, against, scale.grid)
+        noisy = self._mechanisms.noisy_counts(exact, len(candidates), noise)
+        scores = tuple(float(value) * scale.grid for value in noisy)
+        self.accesses.append(Access(charge, scores=scores))
+        return list(scores)
+
+    def _scale(self, candidates: Sequence[Candidate], against: Answers | Independence) -> Scale:
+        _positive([candidate.weight for candidate in candidates], len(candidates))
+        return Scale.of(candidates, against, self.rows_per_person)
+
+    def _debit(self, charge: Charge) -> Charge:
+        """Nothing after this line runs unless the charge was granted."""
+        self._account.debit(charge)
+        return charge
+
+    def recode(self, recoding: Recoding) -> Curator:
+        return RecodedCurator(self, recoding)
+
+
+def _positive(weights: Sequence[float], count: int) -> tuple[float, ...]:
+    if count == 0:
+        raise HedgerowError("nothing was asked; a charge needs at least one query.")
+    if len(weights) != count or not all(math.isfinite(weight) and weight > 0 for weight in weights):
+        raise HedgerowError(f"{count} queries need {count} positive weights.")
+    return tuple(weights)
+
+
+def _summary(candidates: Sequence[Candidate]) -> tuple[dict[str, Any], ...]:
+    """What the certificate says of a list of candidates: how many, and a digest of which."""
+    digest = hashlib.sha256(
+        json.dumps([[c.query.description, c.weight, c.penalty] for c in candidates]).encode()
+    )
+    return ({"candidates": len(candidates), "digest": digest.hexdigest()[:32]},)
