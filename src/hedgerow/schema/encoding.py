@@ -1,0 +1,121 @@
+"""The bridge between a table's columns and coded attributes, both ways."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from hedgerow.domain import Attribute, CodedTable, Codes, Domain, IntArray
+from hedgerow.errors import OptionError, listing, suggestion
+from hedgerow.schema.arrays import BoolArray
+from hedgerow.schema.column import Column, Encoded
+from hedgerow.schema.group import GroupEncoding
+
+if TYPE_CHECKING:
+    from hedgerow.schema.schema import Schema
+
+
+class Encoding:
+    """Codes for rows and rows for codes, as the schema declares them and nothing else.
+
+    The domain, the column types and the code of each row follow from the schema and that row alone.
+    """
+
+    def __init__(self, schema: Schema):
+        self.person = schema.person
+        self.rows_per_person = schema.max_rows_per_person
+        self._columns: dict[str, Column] = dict(schema.columns)
+        self._blocks = _blocks(schema)
+        self.columns: tuple[str, ...] = tuple(self._columns)
+        self.domain = Domain(attribute for block in self._blocks for attribute in block.attributes)
+        self.arrow_schema: pa.Schema = pa.schema([(name, column.arrow_type) for name, column in self._columns.items()])
+
+    def attributes_of(self, column: str) -> tuple[str, ...]:
+        """The attributes that hold a column."""
+        if column not in self._columns:
+            raise OptionError(
+                f'unknown column "{column}"; columns: {listing(self._columns)}.{suggestion(column, self._columns)}'
+            )
+        return next(block.names for block in self._blocks if column in block.columns)
+
+    def columns_of(self, attribute: str) -> tuple[str, ...]:
+        """The columns that an attribute holds."""
+        self.domain.place(attribute)
+        return next(block.columns for block in self._blocks if attribute in block.names)
+
+    def encode(self, batch: pa.RecordBatch | pa.Table) -> dict[str, Codes]:
+        """One narrow array for each attribute. Never raises on an odd value."""
+        coded: dict[str, Codes] = {}
+        for block in self._blocks:
+            for attribute, codes in zip(block.attributes, block.encode(batch).codes, strict=True):
+                coded[attribute.name] = codes.astype(attribute.dtype)
+        return coded
+
+    def outside(self, batch: pa.RecordBatch | pa.Table) -> dict[tuple[str, ...], BoolArray]:
+        """For each column, and each group, the rows whose value the declaration does not hold. Private: exact rows."""
+        found: dict[tuple[str, ...], BoolArray] = {}
+        for name, column in self._columns.items():
+            found[(name,)] = column.encode(batch.column(name)).outside
+        for block in self._blocks:
+            if len(block.columns) > 1:
+                found[block.columns] = block.encode(batch).outside
+        return found
+
+    def decode(self, coded: CodedTable, coins: np.random.Generator) -> pa.Table:
+        """A table of the declared types, uniform within a bin (or a divisibility class of it)."""
+        arrays: dict[str, pa.Array] = {}
+        for block in self._blocks:
+            codes = [coded[name].astype(np.int64) for name in block.names]
+            arrays |= zip(block.columns, block.decode(codes, coins), strict=True)
+        return pa.Table.from_arrays([arrays[name] for name in self.columns], schema=self.arrow_schema)
+
+
+class _Single:
+    """One column by itself."""
+
+    def __init__(self, name: str, column: Column):
+        self.columns = (name,)
+        self.attributes: tuple[Attribute, ...] = column.attributes(name)
+        self.names = tuple(attribute.name for attribute in self.attributes)
+        self._column = column
+
+    def encode(self, batch: Any) -> Encoded:
+        return self._column.encode(batch.column(self.columns[0]))
+
+    def decode(self, codes: list[IntArray], coins: np.random.Generator) -> list[pa.Array]:
+        return [self._column.decode(codes, coins)]
+
+
+class _Joint:
+    """Several columns as one attribute."""
+
+    def __init__(self, columns: tuple[str, ...], group: GroupEncoding):
+        self.columns = columns
+        self.attributes: tuple[Attribute, ...] = (group.attribute,)
+        self.names = (group.attribute.name,)
+        self._group = group
+
+    def encode(self, batch: Any) -> Encoded:
+        return self._group.encode([batch.column(name) for name in self.columns])
+
+    def decode(self, codes: list[IntArray], coins: np.random.Generator) -> list[pa.Array]:
+        return self._group.decode(codes[0], coins)
+
+
+def _blocks(schema: Schema) -> list[_Single | _Joint]:
+    """Columns in order; a group stands where its first column does."""
+    group_of = {name: group for group in schema.groups for name in group.columns}
+    blocks: list[_Single | _Joint] = []
+    done: set[str] = set()
+    for name, column in schema.columns.items():
+        group = group_of.get(name)
+        if group is None:
+            blocks.append(_Single(name, column))
+        elif group.name not in done:
+            done.add(group.name)
+            blocks.append(
+                _Joint(group.columns, GroupEncoding(group, [schema.columns[other] for other in group.columns]))
+            )
+    return blocks

@@ -1,0 +1,142 @@
+"""Columns on a line: integers, numbers, codes, dates. They share bounds, special values and marks."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hedgerow.domain import Attribute, IntArray
+from hedgerow.schema.arrays import BoolArray, FloatArray, Reading, is_text, plain, texts
+from hedgerow.schema.cells import Cells, Steps
+from hedgerow.schema.column import Column, Encoded, Layout
+
+WIDEST = 10_000
+
+
+class LineColumn(Column):
+    """Values that are places on a line. What lies beyond the bounds goes to the other-cell, else is clipped."""
+
+    @property
+    @abstractmethod
+    def cells(self) -> Cells:
+        """The bins of the line."""
+
+    @abstractmethod
+    def read(self, array: pa.Array) -> Reading:
+        """The place of every value on the line."""
+
+    @abstractmethod
+    def to_arrow(self, line: FloatArray | IntArray, null: BoolArray) -> pa.Array:
+        """Places on the line as values of the declared type."""
+
+    @property
+    def special_places(self) -> tuple[float, ...]:
+        """Values that have a cell of their own."""
+        return ()
+
+    @cached_property
+    def layout(self) -> Layout:
+        return self._lay_out(len(self.cells), len(self.special_places), needs_hidden="" not in self.marks)
+
+    @cached_property
+    def mark_places(self) -> dict[str, float]:
+        """The marks that are places on the line themselves, such as -8; the others can only be text."""
+        reading = self.read(pa.array(list(self.marks), pa.string()))
+        return {mark: place for mark, place in zip(self.marks, reading.values.tolist(), strict=True) if place == place}
+
+    def encode(self, array: pa.Array) -> Encoded:
+        array = plain(array)
+        line, empty = self.read(array)
+        unread = np.isnan(line)
+        inside = self.cells.inside(line)
+        place = np.clip(line, self.cells.low, self.cells.high)
+        place[unread] = self.cells.low
+        codes = self.cells.cell(place)
+        layout = self.layout
+        if layout.other is not None:
+            codes[~inside] = layout.other
+        if unread.any():
+            codes[unread if layout.other is None else empty] = layout.null or 0
+            inside[empty] = layout.mark("") is not None
+            self._text_marks(array, unread, codes, inside)
+        for cell, value in self._places():
+            here = line == value
+            codes[here] = cell
+            inside[here] = True
+        return Encoded((codes, *self._classes(place, codes)), ~inside)
+
+    def _places(self) -> list[tuple[int, float]]:
+        """Cells outside the bins that stand for one place: special values, then marks, which win over them."""
+        special = [(self.layout.own + nth, value) for nth, value in enumerate(self.special_places)]
+        marked = [(self.layout.values + self.marks.index(mark), value) for mark, value in self.mark_places.items()]
+        return special + marked
+
+    def _text_marks(self, array: pa.Array, unread: BoolArray, codes: IntArray, inside: BoolArray) -> None:
+        """Marks that do not lie on the line, such as NA, among the values that could not be read."""
+        words = [mark for mark in self.marks if mark and mark not in self.mark_places]
+        kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
+        if not words or not is_text(kind):
+            return
+        places = np.flatnonzero(unread)
+        found = pc.index_in(pc.utf8_trim_whitespace(texts(array.take(pa.array(places)))), pa.array(words))
+        word: IntArray = np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
+        cells = np.array([self.layout.mark(mark) for mark in words], dtype=np.int64)
+        codes[places[word >= 0]] = cells[word[word >= 0]]
+        inside[places[word >= 0]] = True
+
+    def _classes(self, place: FloatArray, codes: IntArray) -> tuple[IntArray, ...]:
+        """Codes of further attributes; heaps have one."""
+        return ()
+
+    def write(self, codes: Sequence[IntArray], coins: np.random.Generator) -> pa.Array:
+        cells = codes[0]
+        own = cells < self.layout.own
+        line = self.cells.draw(np.where(own, cells, 0), codes[1] if len(codes) > 1 else None, coins)
+        for cell, value in self._places():
+            line[cells == cell] = value
+        null = ~own & ~np.isin(cells, [cell for cell, _ in self._places()])
+        return self.to_arrow(line, null)
+
+
+class SteppedColumn(LineColumn):
+    """A line of whole steps, cut into runs of integers."""
+
+    @property
+    @abstractmethod
+    def cells(self) -> Steps: ...
+
+
+class HeapedColumn(SteppedColumn):
+    """Runs of integers with a second attribute for the divisibility class, which keeps the habit of round numbers."""
+
+    @property
+    @abstractmethod
+    def rules(self) -> tuple[int, ...]:
+        """The divisors, the first that divides a number gives its class."""
+
+    def attributes(self, name: str) -> tuple[Attribute, ...]:
+        first = super().attributes(name)
+        return (*first, Attribute(f"{name}:heap", len(self.rules) + 1)) if self.rules else first
+
+    def _classes(self, place: FloatArray, codes: IntArray) -> tuple[IntArray, ...]:
+        if not self.rules:
+            return ()
+        classes = self.cells.divisibility(place)
+        classes[codes >= self.layout.own] = 0
+        return (classes,)
+
+
+def declared_edges(bins: tuple[float, ...], low: Any, high: Any) -> list[float]:
+    """All edges of a list of bins, the bounds included; refuses what is not a growing list between the bounds."""
+    if any(right <= left for left, right in pairwise(bins)):
+        raise ValueError("bins: the edges must grow")
+    if bins and (bins[0] < low or bins[-1] > high):
+        raise ValueError(f"bins: the edges must lie between min {low} and max {high}")
+    return [low, *(edge for edge in bins if low < edge < high), high]

@@ -1,0 +1,215 @@
+"""Category and boolean columns: values that are named one by one."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import BeforeValidator, model_validator
+
+from hedgerow.domain import IntArray
+from hedgerow.schema.arrays import is_number, numbers, plain, texts
+from hedgerow.schema.column import Column, Encoded, Layout
+from hedgerow.schema.reading import Truth, as_values
+
+OTHER = "other"
+TRUTH = {"true": 1, "t": 1, "yes": 1, "y": 1, "1": 1, "false": 0, "f": 0, "no": 0, "n": 0, "0": 0}
+
+
+class ListedColumn(Column):
+    """A column whose values are named. What is not named goes to the other-cell, else to the hidden cell."""
+
+    @abstractmethod
+    def find(self, array: pa.Array) -> IntArray:
+        """The place of every value among the declared ones, −1 where it is not one of them."""
+
+    @abstractmethod
+    def spell(self) -> Sequence[Any]:
+        """The declared values in order, as the output holds them."""
+
+    def mark_value(self, mark: str) -> Any:
+        """What a mark of a missing value is in the output."""
+        return None
+
+    def encode(self, array: pa.Array) -> Encoded:
+        array = plain(array)
+        layout = self.layout
+        codes = self.find(array)
+        unlisted = np.flatnonzero(codes < 0)
+        if not len(unlisted):
+            return Encoded((codes,), np.zeros(len(codes), dtype=bool))
+        left = array.take(pa.array(unlisted))
+        home = layout.other if layout.other is not None else layout.hidden
+        assert home is not None  # one of the two always exists here
+        found = _places(pc.fill_null(texts(left), ""), self.marks)
+        numeric = self._numeric_marks(left)
+        found = np.where(found < 0, numeric, found)
+        codes[unlisted] = np.where(found < 0, home, layout.values + found)
+        outside = np.zeros(len(codes), dtype=bool)
+        outside[unlisted] = found < 0
+        return Encoded((codes,), outside)
+
+    def _numeric_marks(self, array: pa.Array) -> IntArray:
+        """Marks such as "-8" in a column that the table holds as numbers."""
+        return _match_numbers(array, self.marks)
+
+    def write(self, codes: Sequence[IntArray], coins: np.random.Generator) -> pa.Array:
+        values = [*self.spell(), *map(self.mark_value, self.marks)]
+        if self.layout.other is not None and self.layout.other >= len(values):
+            values.append(self.other_value)
+        return pc.take(pa.array(values, self.arrow_type), pa.array(codes[0]))
+
+    @property
+    def other_value(self) -> Any:
+        """What the other-cell is in the output."""
+        return None
+
+
+class Category(ListedColumn):
+    """Text values exactly as written, unordered unless declared otherwise."""
+
+    arrow_type: ClassVar[pa.DataType] = pa.string()
+
+    type: Literal["category"] = "category"
+    values: Annotated[Literal["private"] | tuple[str, ...], BeforeValidator(as_values)]
+    ordered: Truth = False
+    discovered: Truth = False
+
+    @model_validator(mode="after")
+    def _check(self) -> Category:
+        if isinstance(self.values, str):
+            return self
+        if not self.values and not self.discovered:
+            raise ValueError("values: the list is empty")
+        twice = [value for value, count in Counter(self.values).items() if count > 1]
+        if twice:
+            raise ValueError(f'values: "{twice[0]}" stands twice')
+        both = [mark for mark in self.marks if mark in self.values]
+        if both:
+            raise ValueError(f'missing: "{both[0]}" is also one of the values')
+        return self
+
+    @property
+    def has_order(self) -> bool:
+        return self.ordered
+
+    @property
+    def discovery(self) -> str | None:
+        return "values" if self.values == "private" else None
+
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """The values known so far: none while they wait for discovery."""
+        return () if isinstance(self.values, str) else self.values
+
+    @cached_property
+    def layout(self) -> Layout:
+        other = self.listed.index(OTHER) if self.other and OTHER in self.listed else None
+        return self._lay_out(len(self.listed), other=other, needs_hidden=True)
+
+    def find(self, array: pa.Array) -> IntArray:
+        if pa.types.is_dictionary(array.type):
+            return _through_dictionary(array, self.find)
+        if pa.types.is_boolean(array.type):
+            return _match_truth(array, self.listed)
+        if is_number(array.type):
+            return _match_numbers(array, self.listed)
+        spelled = texts(array)
+        if "" in self.listed:
+            spelled = pc.fill_null(spelled, "")
+        return _places(spelled, self.listed)
+
+    def spell(self) -> Sequence[str]:
+        return self.listed
+
+    def mark_value(self, mark: str) -> str | None:
+        return mark or None
+
+    @property
+    def other_value(self) -> str:
+        return OTHER
+
+    def open_values(self, array: pa.Array) -> pa.Array:
+        """Values as text for a private discovery; null where the value is missing or a mark."""
+        spelled = texts(plain(array))
+        marked = pc.is_in(spelled, pa.array([*self.marks, ""], pa.string()))
+        return pc.if_else(marked, None, spelled)
+
+
+class Boolean(ListedColumn):
+    """True or false, however it is spelled: true/false, t/f, yes/no, y/n, 1/0, in any case."""
+
+    arrow_type: ClassVar[pa.DataType] = pa.bool_()
+
+    type: Literal["boolean"] = "boolean"
+
+    @property
+    def has_order(self) -> bool:
+        return False
+
+    @cached_property
+    def layout(self) -> Layout:
+        return self._lay_out(2, needs_hidden=True)
+
+    def find(self, array: pa.Array) -> IntArray:
+        if pa.types.is_dictionary(array.type):
+            return _through_dictionary(array, self.find)
+        if is_number(array.type) or pa.types.is_boolean(array.type):
+            line = numbers(array).values
+            return np.where(line == 1, 1, np.where(line == 0, 0, -1))
+        word = _places(pc.utf8_lower(pc.utf8_trim_whitespace(texts(array))), tuple(TRUTH))
+        return np.array([*TRUTH.values(), -1], dtype=np.int64)[word]
+
+    def spell(self) -> Sequence[bool]:
+        return (False, True)
+
+
+def _places(spelled: pa.Array, values: Sequence[str]) -> IntArray:
+    """The place of each text in a list, −1 where it is not in it."""
+    found = pc.fill_null(pc.index_in(spelled, pa.array(list(values), pa.string())), -1)
+    return np.array(found.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def _match_numbers(array: pa.Array, values: Sequence[str]) -> IntArray:
+    """Numbers against values that spell one: 39 and 39.0 are "39", 6001 is "06001" unless "6001" is listed too."""
+    kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
+    if not is_number(kind) or not values:
+        return np.full(len(array), -1, dtype=np.int64)
+    spelled = numbers(pa.array(list(values), pa.string())).values
+    times = Counter(spelled[~np.isnan(spelled)].tolist())
+    exact = {str(int(number)) for number in times if np.isfinite(number) and number == int(number)}
+    known = [
+        (number, place)
+        for place, number in enumerate(spelled.tolist())
+        if number == number and (times[number] == 1 or values[place] in exact)
+    ]
+    if not known:
+        return np.full(len(array), -1, dtype=np.int64)
+    known.sort()
+    ladder = np.array([number for number, _ in known])
+    places = np.array([place for _, place in known], dtype=np.int64)
+    line = numbers(array).values
+    step = np.minimum(np.searchsorted(ladder, line), len(ladder) - 1)
+    return np.where(ladder[step] == line, places[step], -1)
+
+
+def _match_truth(array: pa.Array, values: Sequence[str]) -> IntArray:
+    """True and false against the only value of each sense: yes, Y, 1 …"""
+    senses = [TRUTH.get(value.lower()) for value in values]
+    place = [senses.index(sense) if senses.count(sense) == 1 else -1 for sense in (0, 1)]
+    line = numbers(array).values
+    return np.where(line == 1, place[1], np.where(line == 0, place[0], -1))
+
+
+def _through_dictionary(array: pa.Array, find: Any) -> IntArray:
+    """Look the dictionary's values up once."""
+    of_value = np.append(find(plain(array.dictionary)), find(pa.nulls(1, array.type.value_type)))
+    indices = pc.fill_null(array.indices.cast(pa.int64()), len(of_value) - 1)
+    places: IntArray = of_value[np.asarray(indices.to_numpy(zero_copy_only=False), dtype=np.int64)]
+    return places

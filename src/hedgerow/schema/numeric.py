@@ -1,0 +1,200 @@
+"""Integer, number and code columns."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+from pydantic import BeforeValidator, model_validator
+
+from hedgerow.domain import IntArray
+from hedgerow.schema.arrays import BoolArray, FloatArray, Reading, numbers
+from hedgerow.schema.cells import LONGEST_PERIOD, Intervals, Steps, equal_steps, steps_between
+from hedgerow.schema.column import Layout
+from hedgerow.schema.line import WIDEST, HeapedColumn, LineColumn, SteppedColumn, declared_edges
+from hedgerow.schema.reading import Real, Truth, Whole, as_bins
+
+Bins = Annotated[int | Literal["private"] | tuple[int | float, ...], BeforeValidator(as_bins)]
+Closed = Literal["left", "right"]
+
+
+class Integer(HeapedColumn):
+    """Whole numbers between two bounds: one cell each, or in bins."""
+
+    arrow_type: ClassVar[pa.DataType] = pa.int64()
+
+    type: Literal["integer"] = "integer"
+    min: Whole
+    max: Whole
+    bins: Bins | None = None
+    closed: Closed = "left"
+    special: tuple[Whole, ...] = ()
+    heaps: tuple[Whole, ...] = ()
+    discovered: Truth = False
+
+    @model_validator(mode="after")
+    def _check(self) -> Integer:
+        _check_bounds(self.min, self.max)
+        _check_special(self.special)
+        width = self.max - self.min + 1
+        if self.bins is None and width > WIDEST:
+            raise ValueError(
+                f"bins: {width:,} values between min and max are more than {WIDEST:,}; add `bins` (a count, edges or "
+                "private)"
+            )
+        if isinstance(self.bins, int) and not 1 <= self.bins <= width:
+            raise ValueError(f"bins: {self.bins} bins do not fit {width:,} values")
+        if isinstance(self.bins, tuple):
+            starts = self._starts()
+            if any(right <= left for left, right in zip(starts, [*starts[1:], self.max + 1], strict=True)):
+                raise ValueError("bins: two edges have no whole number between them")
+        self._check_heaps()
+        return self
+
+    def _check_heaps(self) -> None:
+        for place, rule in enumerate(self.heaps):
+            if rule < 2:
+                raise ValueError(f"heaps: {rule} is not a divisor; use whole numbers of at least 2")
+            if any(rule % earlier == 0 for earlier in self.heaps[:place]):
+                raise ValueError(f"heaps: {rule} can never match, an earlier divisor already does; put it first")
+        if self.heaps and math.lcm(*self.heaps) > LONGEST_PERIOD:
+            raise ValueError(f"heaps: the divisors' least common multiple is beyond {LONGEST_PERIOD:,}")
+
+    @property
+    def rules(self) -> tuple[int, ...]:
+        return self.heaps
+
+    @property
+    def discovery(self) -> str | None:
+        return "bins" if self.bins == "private" else None
+
+    @property
+    def special_places(self) -> tuple[float, ...]:
+        return tuple(map(float, self.special))
+
+    @cached_property
+    def cells(self) -> Steps:
+        avoid = [int(value) for value in (*self.special, *self.mark_places.values()) if value == int(value)]
+        return Steps(self._starts(), self.max, self.heaps, avoid)
+
+    def edge(self, place: float) -> int:
+        """The whole number that cuts the line where `place` does."""
+        return math.ceil(place) if self.closed == "left" else math.floor(place)
+
+    def _starts(self) -> list[int]:
+        if isinstance(self.bins, tuple):
+            return steps_between(declared_edges(self.bins, self.min, self.max), self.min, self.closed == "right")
+        if isinstance(self.bins, int):
+            return equal_steps(self.min, self.max, self.bins)
+        return list(range(self.min, self.max + 1))
+
+    def read(self, array: pa.Array) -> Reading:
+        return numbers(array)
+
+    def to_arrow(self, line: FloatArray | IntArray, null: BoolArray) -> pa.Array:
+        return pa.array(line.astype(np.int64), mask=null)
+
+
+class Number(LineColumn):
+    """Real numbers between two bounds, in bins."""
+
+    arrow_type: ClassVar[pa.DataType] = pa.float64()
+
+    type: Literal["number"] = "number"
+    min: Real
+    max: Real
+    bins: Bins
+    closed: Closed = "left"
+    special: tuple[Real, ...] = ()
+    discovered: Truth = False
+
+    @model_validator(mode="after")
+    def _check(self) -> Number:
+        _check_bounds(self.min, self.max)
+        _check_special(self.special)
+        if self.min == self.max:
+            raise ValueError(f"max: must be greater than min {self.min}")
+        if isinstance(self.bins, int) and not 1 <= self.bins <= 2**20:
+            raise ValueError(f"bins: must be between 1 and 1,048,576, got {self.bins}")
+        if self.bins != "private" and (np.diff(self._edges()) <= 0).any():
+            raise ValueError("bins: too many for the range between min and max")
+        return self
+
+    @property
+    def discovery(self) -> str | None:
+        return "bins" if self.bins == "private" else None
+
+    @property
+    def special_places(self) -> tuple[float, ...]:
+        return tuple(map(float, self.special))
+
+    @cached_property
+    def cells(self) -> Intervals:
+        avoid = (*self.special_places, *self.mark_places.values())
+        return Intervals(self._edges(), self.closed == "right", avoid)
+
+    def edge(self, place: float) -> float:
+        """Where a bin may be cut: anywhere."""
+        return float(place)
+
+    def _edges(self) -> FloatArray:
+        if isinstance(self.bins, tuple):
+            return np.array(declared_edges(self.bins, self.min, self.max), dtype=np.float64)
+        count = self.bins if isinstance(self.bins, int) else 1
+        share = np.arange(count + 1) / count
+        return self.min * (1 - share) + self.max * share
+
+    def read(self, array: pa.Array) -> Reading:
+        return numbers(array)
+
+    def to_arrow(self, line: FloatArray | IntArray, null: BoolArray) -> pa.Array:
+        return pa.array(line.astype(np.float64), mask=null)
+
+
+class Code(SteppedColumn):
+    """Already coded 0 … size−1, and exactly as wide as declared: what is no code is clipped, a null becomes code 0.
+
+    So the coded benchmark tables of the field keep their sizes; declare `missing` or `other` for a cell of its own.
+    """
+
+    arrow_type: ClassVar[pa.DataType] = pa.int64()
+
+    type: Literal["code"] = "code"
+    size: Whole
+
+    @model_validator(mode="after")
+    def _check(self) -> Code:
+        if not 1 <= self.size <= 2**31:
+            raise ValueError(f"size: must be between 1 and 2³¹, got {self.size}")
+        return self
+
+    @property
+    def has_order(self) -> bool:
+        return False
+
+    @cached_property
+    def layout(self) -> Layout:
+        return self._lay_out(self.size, needs_hidden=False)
+
+    @cached_property
+    def cells(self) -> Steps:
+        return Steps(np.arange(self.size), self.size - 1)
+
+    def read(self, array: pa.Array) -> Reading:
+        return numbers(array)
+
+    def to_arrow(self, line: FloatArray | IntArray, null: BoolArray) -> pa.Array:
+        return pa.array(line.astype(np.int64), mask=null)
+
+
+def _check_bounds(low: float, high: float) -> None:
+    if low > high:
+        raise ValueError(f"min: {low} is greater than max {high}")
+
+
+def _check_special(special: tuple[float, ...]) -> None:
+    if len(set(special)) != len(special):
+        raise ValueError("special: a value stands twice")

@@ -1,0 +1,307 @@
+"""The schema: what the publisher declares about a table, independently of its rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pyarrow as pa
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from hedgerow.errors import OptionError, SchemaError, TableError, listing, suggestion
+from hedgerow.schema.calendar import Date, Datetime
+from hedgerow.schema.column import Column, plain_value
+from hedgerow.schema.document import Flow, read_json, read_yaml, write_yaml
+from hedgerow.schema.encoding import Encoding
+from hedgerow.schema.explain import key_error, located, schema_error
+from hedgerow.schema.group import Group, GroupEncoding
+from hedgerow.schema.listed import Boolean, Category
+from hedgerow.schema.numeric import Code, Integer, Number
+from hedgerow.schema.reading import Text, Whole, as_text
+
+AnyColumn = Annotated[
+    Integer | Number | Category | Boolean | Date | Datetime | Code,
+    Field(discriminator="type"),
+]
+KINDS: dict[str, type[BaseModel]] = {
+    "integer": Integer,
+    "number": Number,
+    "category": Category,
+    "boolean": Boolean,
+    "date": Date,
+    "datetime": Datetime,
+    "code": Code,
+}
+TODO = "TODO"
+
+
+class Schema(BaseModel):
+    """Columns with their domains, who a person is, and what is left out.
+
+    It is the publisher's assertion that nothing here was read off the private rows.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    dataset: Text | None = None
+    person: Text | None = None
+    max_rows_per_person: Whole = 1
+    ignore: list[Text] = []
+    columns: dict[Text, AnyColumn]
+    groups: list[Group] = []
+
+    def __init__(self, **data: Any):
+        try:
+            super().__init__(**data)
+        except ValidationError as error:
+            raise schema_error(error, KINDS, Schema) from None
+
+    @classmethod
+    def load(cls, path: str | Path) -> Schema:
+        """Read a .yaml, .yml or .json file; a `*-domain.json` object such as {"age": 85} is a schema too."""
+        path = Path(path)
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except FileNotFoundError:
+            raise SchemaError(f'the schema file "{path}" does not exist.') from None
+        except UnicodeDecodeError:
+            raise SchemaError(f'the schema file "{path}" is not UTF-8 text.') from None
+        except OSError as error:
+            raise SchemaError(f'the schema file "{path}" cannot be read ({error.strerror}).') from None
+        return cls.parse(text, path.name)
+
+    @classmethod
+    def parse(cls, text: str, name: str = "schema") -> Schema:
+        """Read YAML, or JSON if the name ends so. Errors name the line."""
+        data, lines = (read_json if name.lower().endswith(".json") else read_yaml)(text, name)
+        try:
+            return cls.from_dict(data)
+        except SchemaError as error:
+            raise located(error, name, lines) from None
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Schema:
+        """From plain values, as JSON holds them."""
+        if not isinstance(data, Mapping) or not data:
+            raise SchemaError("a schema is a mapping with the key `columns`, or a mapping from column to size.")
+        if not isinstance(data.get("columns"), Mapping) and all(map(_is_size, data.values())):
+            data = {"columns": {name: {"type": "code", "size": size} for name, size in data.items()}}
+        return cls(**{str(key): value for key, value in data.items()})
+
+    @model_validator(mode="before")
+    @classmethod
+    def _expand(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        _refuse_todo(data)
+        plain = {key: value for key, value in data.items() if key != "codelists"}
+        if isinstance(data.get("columns"), Mapping):
+            codelists = _codelists(data.get("codelists", {}))
+            plain["columns"] = {
+                name: _expand_codelist(str(name), column, codelists) for name, column in data["columns"].items()
+            }
+        return plain
+
+    @model_validator(mode="after")
+    def _check(self) -> Schema:
+        if not self.columns:
+            raise ValueError("columns: the list is empty")
+        if self.max_rows_per_person < 1:
+            raise ValueError(f"max_rows_per_person: must be at least 1, got {self.max_rows_per_person}")
+        if self.person is None and self.max_rows_per_person > 1:
+            raise ValueError("max_rows_per_person: needs `person`, the column that names a person")
+        if self.person is not None and self.person in (*self.columns, *self.ignore):
+            raise ValueError(f'person: "{self.person}" names a person, so it is neither a column nor ignored')
+        both = [name for name in self.ignore if name in self.columns]
+        if both:
+            raise ValueError(f'ignore: "{both[0]}" is also one of the columns')
+        attributes = [each.name for name, column in self.columns.items() for each in column.attributes(name)]
+        twice = [name for name, count in Counter(attributes).items() if count > 1]
+        if twice:
+            raise ValueError(f'columns: the coded name "{twice[0]}" stands for two things; rename a column')
+        self._check_groups()
+        return self
+
+    def _check_groups(self) -> None:
+        taken: set[str] = set()
+        for place, group in enumerate(self.groups):
+            for name in group.columns:
+                self._check_member(("groups", place, "columns"), name, taken)
+            if group.allowed != "public":
+                try:
+                    GroupEncoding(group, [self.columns[name] for name in group.columns])
+                except ValueError as error:
+                    raise key_error(("groups", place, "allowed"), f"{str(error).partition(': ')[2]}.") from None
+
+    def _check_member(self, path: tuple[str | int, ...], name: str, taken: set[str]) -> None:
+        if name not in self.columns:
+            raise key_error(path, f'"{name}" is not a column.{suggestion(name, self.columns)}')
+        if name in taken:
+            raise key_error(path, f'"{name}" already belongs to a group.')
+        column = self.columns[name]
+        if column.discovery is not None or len(column.attributes(name)) > 1:
+            raise key_error(path, f'"{name}" has private values or heaps, which a group cannot hold.')
+        taken.add(name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values; `from_dict` gives the same schema again."""
+        data = {
+            "dataset": self.dataset,
+            "person": self.person,
+            "max_rows_per_person": None if self.max_rows_per_person == 1 else self.max_rows_per_person,
+            "ignore": list(self.ignore),
+            "columns": {name: _column_dict(column) for name, column in self.columns.items()},
+            "groups": [{key: plain_value(value) for key, value in group if value is not None} for group in self.groups],
+        }
+        return {key: value for key, value in data.items() if value not in (None, [])}
+
+    def to_yaml(self) -> str:
+        """The schema as a file that `parse` reads back as the same schema."""
+        data = self.to_dict()
+        data["columns"] = {name: Flow(column) for name, column in data["columns"].items()}
+        if "groups" in data:
+            data["groups"] = [Flow(group) for group in data["groups"]]
+        return write_yaml(data)
+
+    @property
+    def discoveries(self) -> list[tuple[str, str]]:
+        """Columns whose domain must be bought with budget: (column, "values" or "bins")."""
+        found = ((name, column.discovery) for name, column in self.columns.items())
+        return [(name, discovery) for name, discovery in found if discovery is not None]
+
+    @property
+    def discovered(self) -> list[str]:
+        """Columns whose domain was bought with budget."""
+        return [name for name, column in self.columns.items() if getattr(column, "discovered", False)]
+
+    @property
+    def public_groups(self) -> list[int]:
+        """Groups that wait for a public table to say which combinations can occur."""
+        return [place for place, group in enumerate(self.groups) if group.allowed == "public"]
+
+    def with_values(self, column: str, values: Iterable[str]) -> Schema:
+        """The schema with an open category closed; everything not among the values becomes "other"."""
+        found = _column_dict(self._waiting(column, "values"))
+        return self._with_column(column, {**found, "values": list(values), "other": True, "discovered": True})
+
+    def with_bins(self, column: str, edges: Sequence[float]) -> Schema:
+        """The schema with private bins filled in; edges outside the bounds or equal to another one are dropped."""
+        found = self._waiting(column, "bins")
+        assert isinstance(found, Integer | Number)
+        inner = sorted({edge for edge in map(found.edge, edges) if found.min < edge < found.max})
+        return self._with_column(column, {**_column_dict(found), "bins": inner, "discovered": True})
+
+    def with_allowed(self, group: int, combinations: Iterable[Sequence[str | int | None]]) -> Schema:
+        """The schema with a group's combinations filled in, e.g. from a public table; repetitions are dropped."""
+        data = self.to_dict()
+        data["groups"][group]["allowed"] = [list(row) for row in dict.fromkeys(map(tuple, combinations))]
+        return Schema.from_dict(data)
+
+    def open_values(self, column: str, array: pa.Array) -> pa.Array:
+        """The values of an open category as text, null where missing: what a private discovery counts."""
+        found = self._waiting(column, "values")
+        assert isinstance(found, Category)
+        return found.open_values(array)
+
+    def check_header(self, header: Sequence[str]) -> None:
+        """Refuses a table whose column names do not match the schema. Reads names only."""
+        twice = [name for name, count in Counter(header).items() if count > 1]
+        if twice:
+            raise TableError(f"the table has more than one column named {_quoted(twice)}. No row was read.")
+        needed = [*self.columns, *([self.person] if self.person else [])]
+        lacking = [name for name in needed if name not in header]
+        if lacking:
+            raise TableError(
+                f"the table lacks {_quoted(lacking)}, which the schema declares; its columns: {listing(header)}."
+                f"{suggestion(lacking[0], header)} No row was read."
+            )
+        strange = [name for name in header if name not in needed and name not in self.ignore]
+        if strange:
+            raise SchemaError(
+                f"the schema says nothing about {_quoted(strange)}.{suggestion(strange[0], needed)} "
+                "Declare it under `columns`, or list it under `ignore`. No row was read."
+            )
+
+    def encoding(self) -> Encoding:
+        """How rows become codes and codes rows; refused while a domain is still open."""
+        if self.discoveries:
+            names = _quoted([name for name, _ in self.discoveries])
+            raise SchemaError(f"the domain of {names} is private and has not been discovered yet.")
+        if self.public_groups:
+            columns = ", ".join(self.groups[self.public_groups[0]].columns)
+            raise SchemaError(
+                f"the group of {columns} has `allowed: public`; give a public table, or list combinations."
+            )
+        return Encoding(self)
+
+    def _waiting(self, column: str, discovery: Literal["values", "bins"]) -> Column:
+        if column not in self.columns:
+            raise OptionError(f'unknown column "{column}".{suggestion(column, self.columns)}')
+        found = self.columns[column]
+        if found.discovery != discovery:
+            raise OptionError(f'the column "{column}" has no private {discovery} to discover.')
+        return found
+
+    def _with_column(self, column: str, declaration: dict[str, Any]) -> Schema:
+        data = self.to_dict()
+        data["columns"][column] = declaration
+        return Schema.from_dict(data)
+
+
+def _column_dict(column: Column) -> dict[str, Any]:
+    """The keys that differ from their defaults, the kind first and the common keys last."""
+    fields = type(column).model_fields
+    own = [name for name in fields if name not in Column.model_fields and name != "type"]
+    data: dict[str, Any] = {"type": getattr(column, "type")}  # noqa: B009
+    for name in (*own, *Column.model_fields):
+        value = getattr(column, name)
+        if fields[name].is_required() or value != fields[name].default:
+            data[name] = plain_value(value)
+    return data
+
+
+def _is_size(value: Any) -> bool:
+    return (isinstance(value, int) and not isinstance(value, bool)) or (isinstance(value, str) and value.isdigit())
+
+
+def _refuse_todo(data: Mapping[Any, Any]) -> None:
+    """A draft leaves TODO where a person must decide; name all such places at once."""
+    open_keys: list[tuple[Any, ...]] = [(key,) for key, value in data.items() if value == TODO]
+    columns = data.get("columns")
+    if isinstance(columns, Mapping):
+        for name, column in columns.items():
+            if column == TODO:
+                open_keys.append(("columns", name))
+            elif isinstance(column, Mapping):
+                open_keys += [("columns", name, key) for key, value in column.items() if value == TODO]
+    if open_keys:
+        named = listing(".".join(map(str, path)) for path in open_keys)
+        raise key_error(open_keys[0], f"{TODO} is left for you to fill in at {named}.")
+
+
+def _codelists(declared: Any) -> dict[str, Any]:
+    if not isinstance(declared, Mapping):
+        raise key_error(("codelists",), "must be a mapping from a name to a list of values.")
+    return {as_text(name): values for name, values in declared.items()}
+
+
+def _expand_codelist(name: str, column: Any, codelists: Mapping[str, Any]) -> Any:
+    """`codelist: yesno` is a category with the values of that list."""
+    if not isinstance(column, Mapping) or "codelist" not in column:
+        return column
+    path = ("columns", name, "codelist")
+    listed = column["codelist"]
+    if "values" in column or column.get("type", "category") != "category":
+        raise key_error(path, "is a category with listed values; leave out `values` and any other type.")
+    if not isinstance(listed, str) or listed not in codelists:
+        raise key_error(
+            path, f'unknown codelist "{listed}"; codelists: {listing(codelists)}.{suggestion(str(listed), codelists)}'
+        )
+    rest = {key: value for key, value in column.items() if key not in ("codelist", "type")}
+    return {"type": "category", "values": codelists[listed], **rest}
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return listing(f'"{name}"' for name in names)
