@@ -1,3 +1,40 @@
-"""Hedgerow: synthetic tables under differential privacy."""
+"""Hedgerow: turn a private table into a synthetic one that anyone may read, under differential privacy.
+
+>>> import hedgerow as hr
+>>> schema = hr.Schema.load("people.yaml")
+>>> release = hr.synthesize("people.csv", schema, hr.Budget(epsilon=1, delta=1e-9))
+>>> release.table()
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.budget import Budget
+from hedgerow.errors import HedgerowError
+
+if TYPE_CHECKING:
+    from hedgerow import methods
+    from hedgerow.release import Release
+    from hedgerow.run import synthesize
+    from hedgerow.schema import Schema
 
 __version__ = "0.1.0"
+__all__ = ["Budget", "HedgerowError", "Release", "Schema", "__version__", "methods", "synthesize"]
+
+_LAZY = {
+    "Release": ("hedgerow.release", "Release"),
+    "Schema": ("hedgerow.schema", "Schema"),
+    "synthesize": ("hedgerow.run", "synthesize"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Heavy parts are imported when first used: `import hedgerow` stays light."""
+    if name == "methods":
+        return importlib.import_module("hedgerow.methods")
+    if name not in _LAZY:
+        raise AttributeError(f"module 'hedgerow' has no attribute {name!r}")
+    module, attribute = _LAZY[name]
+    return getattr(importlib.import_module(module), attribute)

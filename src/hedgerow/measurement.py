@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -76,3 +77,22 @@ class Measurement:
         counts = np.zeros(self.query.cells)
         counts[self.kept] = self.values
         return counts
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """All that one charge brought, noisy and public: measurements, or the query chosen, or noisy scores."""
+
+    measurements: tuple[Measurement, ...] = ()
+    chosen: Mapping[str, Any] | None = None
+    scores: tuple[float, ...] = ()
+
+
+def estimated_total(measurements: Sequence[Measurement]) -> float:
+    """The number of rows, from complete measurements that count every row: the inverse-variance mean of their sums.
+
+    Never below 1, so that a model can always be scaled to it.
+    """
+    sums = np.array([measurement.total for measurement in measurements])
+    precision = np.array([1 / max(m.query.cells * m.noise.variance, 1e-12) for m in measurements])
+    return max(1.0, float((sums * precision).sum() / precision.sum()))

@@ -1,1 +1,25 @@
+"""Checks that anyone can run: on our methods and engines, and on their own."""
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hedgerow.audit.engine import check_engine
+    from hedgerow.audit.method import check_method
+    from hedgerow.audit.replay import Violation
+
+__all__ = ["Violation", "check_engine", "check_method"]
+
+_PLACES = {
+    "Violation": "hedgerow.audit.replay",
+    "check_engine": "hedgerow.audit.engine",
+    "check_method": "hedgerow.audit.method",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'hedgerow.audit' has no attribute {name!r}")
+    return getattr(importlib.import_module(_PLACES[name]), name)

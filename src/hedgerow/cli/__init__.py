@@ -1,1 +1,45 @@
+"""The command line. Commands import what they need when they run, so that --help answers at once."""
 
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run a command; one clear sentence on stderr if it cannot be done.
+
+    Exit codes: 0 done, 2 the input is at fault, 1 our fault, 130 stopped by Ctrl-C. An unexpected error is named by
+    its type and place alone, because its text could quote a private row.
+    """
+    import click
+
+    from hedgerow.cli.app import app
+    from hedgerow.errors import HedgerowError
+
+    try:
+        app(standalone_mode=False)
+    except HedgerowError as problem:
+        _stop(str(problem), problem.exit_code)
+    except click.exceptions.Abort:
+        _stop("stopped; no half-written file was left.", 130)
+    except click.ClickException as problem:
+        problem.show()
+        sys.exit(2)
+    except KeyboardInterrupt:
+        _stop("stopped; no half-written file was left.", 130)
+    except BrokenPipeError:
+        sys.exit(0)
+    except Exception as problem:
+        _stop(f"an error of ours, not of your input: {_place(problem)}. No private value is shown here.", 1)
+
+
+def _stop(message: str, code: int) -> None:
+    print(f"hedgerow: {message}", file=sys.stderr)
+    sys.exit(code)
+
+
+def _place(problem: BaseException) -> str:
+    import traceback
+
+    frame = traceback.extract_tb(problem.__traceback__)[-1]
+    return f"{type(problem).__name__} at {frame.filename.rsplit('/', 1)[-1]}:{frame.lineno} in {frame.name}"

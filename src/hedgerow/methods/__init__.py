@@ -1,1 +1,71 @@
+"""The methods by name. Each is one file that reads like its paper."""
 
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+from hedgerow.errors import OptionError, listing, suggestion
+
+_METHODS = {
+    "independent": "hedgerow.methods.independent:Independent",
+}
+DEFAULT = "independent"
+
+
+def names() -> tuple[str, ...]:
+    """The methods that come with Hedgerow."""
+    return tuple(_METHODS)
+
+
+def find(name: str) -> type[Any]:
+    """The class of a method, by its name here or as `package.module:Class` for one made elsewhere."""
+    if name not in _METHODS and ":" not in name:
+        raise OptionError(f'unknown method "{name}"; methods: {listing(_METHODS)}.{suggestion(name, _METHODS)}')
+    module, class_name = _METHODS.get(name, name).split(":", 1)
+    try:
+        return getattr(importlib.import_module(module), class_name)  # type: ignore[no-any-return]
+    except (ImportError, AttributeError):
+        raise OptionError(f'the method "{name}" cannot be imported; expected package.module:Class.') from None
+
+
+def build(name: str, options: Mapping[str, str] | None = None) -> Any:
+    """A method with options given as text (the command line's --set option=value)."""
+    kind = find(name)
+    known = {option.name: option for option in dataclasses.fields(kind)}
+    given = {}
+    for option, text in (options or {}).items():
+        if option not in known:
+            available = listing(known) or "none"
+            raise OptionError(
+                f'{name} has no option "{option}"; options: {available}.{suggestion(option, known)} Nothing was read.'
+            )
+        given[option] = _parse(name, option, text, known[option].default)
+    return kind(**given)
+
+
+def options(method: Any) -> dict[str, Any]:
+    """The options of a method as plain values."""
+    return {option.name: getattr(method, option.name) for option in dataclasses.fields(method)}
+
+
+def _parse(method: str, option: str, text: str, default: Any) -> Any:
+    """Text as the type of the option's default."""
+    try:
+        if isinstance(default, bool):
+            return {"true": True, "yes": True, "false": False, "no": False}[text.lower()]
+        return type(default)(text)
+    except (KeyError, ValueError):
+        wanted = {bool: "true or false", int: "a whole number", float: "a number"}.get(type(default), "text")
+        raise OptionError(f'{method}: option "{option}" takes {wanted}, got "{text}". Nothing was read.') from None
+
+
+def __getattr__(class_name: str) -> Any:
+    """`hedgerow.methods.Independent` and its like, imported when first used."""
+    for place in _METHODS.values():
+        module, name = place.split(":")
+        if name == class_name:
+            return getattr(importlib.import_module(module), name)
+    raise AttributeError(class_name)

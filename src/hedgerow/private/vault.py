@@ -6,7 +6,6 @@ import hashlib
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -18,22 +17,12 @@ from hedgerow.curator import Answers, Candidate, Curator, Independence, RecodedC
 from hedgerow.domain import Domain
 from hedgerow.engines.engine import Engine
 from hedgerow.errors import HedgerowError
-from hedgerow.measurement import Measurement, Noise, Threshold
+from hedgerow.measurement import Answer, Measurement, Noise, Threshold
 from hedgerow.private.account import Account
 from hedgerow.private.exact import Exact, ExactCounts
 from hedgerow.private.mechanisms import Answering
 from hedgerow.private.scores import Scale, grid_scores
 from hedgerow.query import Query, total_query
-
-
-@dataclass(frozen=True, eq=False)
-class Access:
-    """One charge and what came of it: all of it noisy, all of it public."""
-
-    charge: Charge
-    measurements: tuple[Measurement, ...] = ()
-    chosen: dict[str, Any] | None = None
-    scores: tuple[float, ...] = ()
 
 
 class Vault:
@@ -55,7 +44,8 @@ class Vault:
         self.domain = domain
         self.rows_per_person = rows_per_person
         self.coins = coins
-        self.accesses: list[Access] = []
+        self.answers: list[Answer] = []
+        """One per charge of the account, in order."""
         self._engine = engine
         self._account = account
         self._mechanisms = mechanisms
@@ -79,11 +69,11 @@ class Vault:
         noises = stack_noise(spend, weights, self.rows_per_person)
         scale = stack_scale(spend, weights, self.rows_per_person)
         asked = tuple(query.description for query in queries)
-        charge = self._debit(Charge(noises[0].kind, "measure", self.rows_per_person, weights, scale, spend, asked))
+        self._account.debit(Charge(noises[0].kind, "measure", self.rows_per_person, weights, scale, spend, asked))
         thresholds = keep if keep is not None else [None] * len(queries)
         answers = zip(queries, self._engine.count(queries), noises, thresholds, strict=True)
         measured = [self._answer(query, exact, noise, least) for query, exact, noise, least in answers]
-        self.accesses.append(Access(charge, measurements=tuple(measured)))
+        self.answers.append(Answer(measurements=tuple(measured)))
         return measured
 
     def _answer(
@@ -105,37 +95,30 @@ class Vault:
         charge = Charge(
             "exponential", "select", self.rows_per_person, largest, epsilon, spend, _summary(candidates), scale.grid
         )
-        self._debit(charge)
+        self._account.debit(charge)
         scores = grid_scores(self._engine, candidates, against, scale.grid)
         rate = Fraction(epsilon) / (2 * Fraction(charge.sensitivity)) * Fraction(scale.grid)
         chosen = self._mechanisms.choose(scores, rate)
-        self.accesses.append(Access(charge, chosen=candidates[chosen].query.description))
+        self.answers.append(Answer(chosen=candidates[chosen].query.description))
         return candidates[chosen]
 
-    def score(
-        self, candidates: Sequence[Candidate], *, against: Answers | Independence, spend: Amount
-    ) -> list[float]:
+    def score(self, candidates: Sequence[Candidate], *, against: Answers | Independence, spend: Amount) -> list[float]:
         scale = self._scale(candidates, against)
         spread = stack_scale(spend, scale.steps, self.rows_per_person, scale.grid)
         noise = Noise(noise_kind(spend.currency), math.nextafter(spread / scale.grid, math.inf))
         charge = Charge(
             noise.kind, "score", self.rows_per_person, scale.steps, spread, spend, _summary(candidates), scale.grid
         )
-        self._debit(charge)
+        self._account.debit(charge)
         exact = grid_scores(self._engine, candidates, against, scale.grid)
         noisy = self._mechanisms.noisy_counts(exact, len(candidates), noise)
         scores = tuple(float(value) * scale.grid for value in noisy)
-        self.accesses.append(Access(charge, scores=scores))
+        self.answers.append(Answer(scores=scores))
         return list(scores)
 
     def _scale(self, candidates: Sequence[Candidate], against: Answers | Independence) -> Scale:
         _positive([candidate.weight for candidate in candidates], len(candidates))
         return Scale.of(candidates, against, self.rows_per_person)
-
-    def _debit(self, charge: Charge) -> Charge:
-        """Nothing after this line runs unless the charge was granted."""
-        self._account.debit(charge)
-        return charge
 
     def recode(self, recoding: Recoding) -> Curator:
         return RecodedCurator(self, recoding)
@@ -151,7 +134,5 @@ def _positive(weights: Sequence[float], count: int) -> tuple[float, ...]:
 
 def _summary(candidates: Sequence[Candidate]) -> tuple[dict[str, Any], ...]:
     """What the certificate says of a list of candidates: how many, and a digest of which."""
-    digest = hashlib.sha256(
-        json.dumps([[c.query.description, c.weight, c.penalty] for c in candidates]).encode()
-    )
+    digest = hashlib.sha256(json.dumps([[c.query.description, c.weight, c.penalty] for c in candidates]).encode())
     return ({"candidates": len(candidates), "digest": digest.hexdigest()[:32]},)

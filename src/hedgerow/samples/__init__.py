@@ -1,1 +1,13 @@
+"""Made-up tables, public by construction: each module has ROWS, SCHEMA (YAML text) and generate(rows, seed)."""
 
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+SAMPLES = ("opm",)
+
+
+def find(name: str) -> Any:
+    """The module of a sample."""
+    return importlib.import_module(f"hedgerow.samples.{name}")

@@ -1,0 +1,72 @@
+# Everything here works on a fresh machine with python3 (3.11 or newer, with venv and headers), make and a C++ compiler.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+SOURCES := pyproject.toml CMakeLists.txt $(wildcard kernels/*)
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: help setup demo test lint types audit bench wheel lock clean
+
+help:
+	@echo "make demo    set up and make a synthetic table from sample data"
+	@echo "make test    set up, lint, type-check and test"
+	@echo "make setup   set up .venv and build the kernels"
+	@echo "make audit   the long privacy audits"
+	@echo "make bench   speed side by side with peers"
+	@echo "make wheel   a wheel that installs without a compiler, in dist/"
+	@echo "make lock    refresh requirements/*.lock"
+	@echo "make clean   remove .venv and everything that was built"
+
+# One recipe for every lock file: a marker stands while an environment is being made, so that a half-made one is noticed.
+$(VENV)/ready-%: requirements/%.lock $(SOURCES)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Hedgerow needs python3 3.11 or newer; $(PYTHON) is older. Hint: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@if [ -e $(VENV)/half-made ] || { [ -e $(VENV) ] && ! $(BIN)/python -m pip --version >/dev/null 2>&1; }; then \
+	  echo "==> $(VENV) is half made; starting over"; rm -rf $(VENV); fi
+	@[ -e $(VENV) ] || { echo "==> making $(VENV)"; $(PYTHON) -m venv $(VENV) \
+	  || { rm -rf $(VENV); echo "python3 cannot make a virtual environment; install its venv package"; exit 1; }; }
+	@touch $(VENV)/half-made
+	@echo "==> installing locked packages ($<)"
+	@$(BIN)/python -m pip install --quiet --require-hashes -r $<
+	@echo "==> building the kernels"
+	@$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable .
+	@rm $(VENV)/half-made
+	@touch $@
+
+setup: $(VENV)/ready-run
+
+demo: $(VENV)/ready-run
+	@$(BIN)/hedgerow demo
+
+test: $(VENV)/ready-test lint types
+	@echo "==> tests"
+	@$(BIN)/python -m pytest -n 2
+
+lint: $(VENV)/ready-test
+	@echo "==> lint"
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	@$(BIN)/lint-imports --no-logo 2>/dev/null || $(BIN)/lint-imports
+
+types: $(VENV)/ready-test
+	@echo "==> types"
+	@$(BIN)/mypy
+
+audit: $(VENV)/ready-test
+	@$(BIN)/python -m pytest -n 2 tests/audit --override-ini=testpaths=tests/audit
+
+bench: $(VENV)/ready-bench
+	@$(BIN)/python -m bench
+
+wheel: $(VENV)/ready-run
+	@echo "==> building the wheel"
+	@$(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps --wheel-dir dist .
+	@ls dist/*.whl
+
+# needs uv
+lock:
+	uv pip compile -q pyproject.toml requirements/build.in --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/run.lock
+	uv pip compile -q pyproject.toml requirements/build.in --extra test --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/test.lock
+	uv pip compile -q pyproject.toml requirements/build.in --extra test --extra bench --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/bench.lock
+
+clean:
+	rm -rf $(VENV) build dist demo

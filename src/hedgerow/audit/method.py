@@ -1,0 +1,200 @@
+"""`check_method`: the laws that every method must keep, for our own and for those made elsewhere."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hedgerow.audit.replay import Call, Recorder, Replayed, Violation, replay
+from hedgerow.budget import Budget
+from hedgerow.engines import open_engine
+from hedgerow.methods.method import Method
+from hedgerow.models import load
+from hedgerow.models.model import Model, block_coins
+from hedgerow.private.mechanisms import Answering
+from hedgerow.progress import Progress
+from hedgerow.release import Release, verify
+from hedgerow.run import Run
+from hedgerow.schema import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SCHEMA = """
+dataset: audit
+person: id
+max_rows_per_person: 3
+columns:
+  grade: {type: category, values: [low, mid, high], ordered: true}
+  site:  {type: code, size: 5}
+  age:   {type: integer, min: 0, max: 9}
+  flag:  {type: category, values: ["yes", "no"], other: true, missing: true}
+"""
+COLUMNS = ("id", "grade", "site", "age", "flag")
+BUDGETS = (Budget(1.0, 1e-9), Budget(1.0, 0.0))
+KINDS = ("last row", "new category", "many rows", "null", "out of range", "empty table")
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """A table, and the same table without one person."""
+
+    kind: str
+    table: pa.Table
+    neighbour: pa.Table
+
+
+def pairs(count: int, seed: int = 0, people: int = 40) -> Iterator[Pair]:
+    """`count` neighbouring pairs, the kinds in turn."""
+    coins = np.random.default_rng(seed)
+    for number in range(count):
+        yield _pair(KINDS[number % len(KINDS)], coins, people)
+
+
+def _pair(kind: str, coins: np.random.Generator, people: int) -> Pair:
+    persons = 0 if kind == "empty table" else int(coins.integers(2, people))
+    # up to five rows each, so that other people are truncated too
+    rows = [_row(f"p{person}", coins) for person in range(persons) for _ in range(coins.integers(1, 6))]
+    extra = [_row("canary", coins) for _ in range({"many rows": 8, "empty table": 3}.get(kind, 1))]
+    if kind in ("many rows", "empty table"):
+        extra = [extra[0]] * len(extra)  # all in one cell: the worst that one person can do
+    if kind == "new category":
+        extra = [("canary", "unheard-of", 2, 4, "neither")]
+    if kind == "null":
+        extra = [("canary", None, None, None, None)]
+    if kind == "out of range":
+        extra = [("canary", "low", 10**6, -(10**9), "yes")]
+    mixed = rows + extra
+    order = coins.permutation(len(mixed))
+    return Pair(kind, _table([mixed[place] for place in order]), _table(rows))
+
+
+def _row(person: str, coins: np.random.Generator) -> tuple[Any, ...]:
+    grade = ("low", "mid", "high")[coins.choice(3, p=[0.6, 0.3, 0.1])]
+    flag = ("yes", "no", None)[coins.choice(3, p=[0.5, 0.4, 0.1])]
+    return person, grade, int(coins.integers(0, 5)), int(min(9, coins.poisson(3))), flag
+
+
+def _table(rows: Sequence[tuple[Any, ...]]) -> pa.Table:
+    import pyarrow as pa
+
+    types = (pa.string(), pa.string(), pa.int64(), pa.int64(), pa.string())
+    columns = zip(*rows, strict=True) if rows else [()] * len(COLUMNS)
+    arrays = [pa.array(list(column), type=kind) for column, kind in zip(columns, types, strict=True)]
+    return pa.table(dict(zip(COLUMNS, arrays, strict=True)))
+
+
+def check_method(method: Method, count: int = len(KINDS), seed: int = 0) -> None:
+    """Raise Violation unless the method keeps every law, under δ > 0 and under δ = 0.
+
+    It spends its budget to the last unit; what it returns is a model (marginals, rows, a state that reads back);
+    its release verifies; the noise that it got is the noise that it was charged for; and `count` replays on
+    neighbouring tables, the kinds in turn, find no difference, at least one of them attaining the sensitivity.
+    """
+    for budget in BUDGETS:
+        attained = 0.0
+        for number, pair in enumerate(pairs(count, seed)):
+            replayed = replay_pair(method, budget, pair)
+            attained = max([attained, *(_attained(replayed))])
+            if number == 0:
+                check_release(replayed.release)
+                check_noise(replayed.recorded)
+        if attained < 0.999:
+            raise Violation("no pair of neighbours reached the declared sensitivity; the replay may be blind.")
+
+
+def replay_pair(method: Method, budget: Budget, pair: Pair, schema: str = SCHEMA) -> Replayed:
+    """Replay one pair. Both runs bound contributions with one key, as one person's rows must not move another's."""
+    parsed = Schema.parse(schema)
+    key = b"the same key for both neighbours"
+
+    def on(table: pa.Table) -> Any:
+        def run(mechanisms: Answering) -> Release:
+            engine = open_engine(table, bounding_key=key)
+            return Run(parsed, budget, method, 0, Progress()).release(engine, mechanisms)
+
+        return run
+
+    return replay(on(pair.table), on(pair.neighbour))
+
+
+def _attained(replayed: Replayed) -> list[float]:
+    charges = replayed.release.certificate.charges
+    return [
+        ratio
+        for ratio, charge in zip(replayed.ratios, charges, strict=True)
+        if charge.purpose == "measure" and ratio <= 1 + 1e-9
+    ]
+
+
+def check_release(release: Release) -> None:
+    """The books close, the file reads back and verifies, and the model keeps the laws of models."""
+    certificate = release.certificate
+    if certificate.spent != certificate.whole:
+        raise Violation("the charges do not add up to the budget to the last unit.")
+    check_model(release.model)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "checked.release"
+        release.save(path)
+        loaded, _ = verify(path)
+    if not loaded.sample(500, seed=3).equals(release.sample(500, seed=3)):
+        raise Violation("a release that was read back draws other rows: something that it needs was not saved.")
+
+
+def check_model(model: Model) -> None:
+    """Marginals are non-negative, agree with each other and sum to the total; rows fit the domain and the coins."""
+    domain, total = model.domain, model.total
+    if not (np.isfinite(total) and total >= 1):
+        raise Violation("a model's total must be a number of at least 1.")
+    pair = domain.names[:2]
+    joint = model.marginal(pair)
+    for axis, name in enumerate(pair):
+        single = model.marginal((name,))
+        if single.shape != (domain[name].size,) or single.min() < -1e-6 * total:
+            raise Violation("a marginal has another shape than its attribute, or negative counts.")
+        if not np.allclose(joint.sum(axis=1 - axis), single, atol=1e-4 * total):
+            raise Violation("marginals of a model disagree on what they share.")
+        if not np.isclose(single.sum(), total, rtol=1e-4):
+            raise Violation("a marginal does not sum to the model's total.")
+    rows = model.draw(700, block_coins(1, 0))
+    again = load(domain, model.state()).draw(700, block_coins(1, 0))
+    for attribute in domain:
+        codes = rows[attribute.name]
+        if codes.dtype != attribute.dtype or len(codes) != 700 or int(codes.max()) >= attribute.size:
+            raise Violation("drawn rows do not fit the domain.")
+        if not np.array_equal(codes, again[attribute.name]):
+            raise Violation("the same coins drew other rows from the model's saved state.")
+
+
+def check_noise(calls: Sequence[Call]) -> None:
+    """The noise that was drawn has the variance that was charged for: χ² on all counts, false alarm below 1e-9."""
+    from scipy.stats import chi2
+
+    squares, cells = 0.0, 0
+    for call in calls:
+        if call.asked[0] != "counts" or call.asked[2].kind != "gaussian":
+            continue
+        exact = np.zeros(call.asked[1], dtype=np.int64)
+        exact[call.cells] = call.counts
+        squares += float(((call.answer - exact) ** 2).sum()) / call.asked[2].variance
+        cells += len(exact)
+    if cells and not chi2.ppf(5e-10, cells) < squares < chi2.isf(5e-10, cells):
+        raise Violation("the noise drawn is not the noise charged for.")
+
+
+__all__ = [
+    "BUDGETS",
+    "KINDS",
+    "Pair",
+    "Recorder",
+    "check_method",
+    "check_model",
+    "check_noise",
+    "check_release",
+    "pairs",
+]

@@ -1,0 +1,194 @@
+"""Replay: run a method on two neighbouring tables with the same answers, and see whether anything differs.
+
+Every noisy answer of a run passes through one object (`hedgerow.private.mechanisms`). A Recorder in its place keeps
+the exact answers beside the noisy ones; a Replayer hands the same noisy answers to a run on a neighbour. Whatever the
+method does must then be the same, because all that it knows is the same: the calls, their scales and shapes, and the
+release down to the last byte. And the exact answers of the two tables must lie within the sensitivity that was charged.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hedgerow.accounting import Charge
+from hedgerow.domain import IntArray
+from hedgerow.measurement import Noise
+from hedgerow.private.exact import Exact, ExactCounts, SparseCounts
+from hedgerow.private.mechanisms import Answering, Mechanisms
+from hedgerow.release import Release
+
+
+class Violation(AssertionError):
+    """A law that a private method must keep was broken. Says which, never a value from a row."""
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """One passage through the door: what was asked (public), the exact answer, and what was let out."""
+
+    asked: tuple[Any, ...]
+    cells: IntArray
+    counts: IntArray
+    answer: Any
+
+
+class Recorder:
+    """Draws as usual and keeps every call."""
+
+    def __init__(self, inner: Answering | None = None):
+        self._inner = inner or Mechanisms()
+        self.calls: list[Call] = []
+
+    @property
+    def guaranteed(self) -> bool:
+        return self._inner.guaranteed
+
+    def noisy_counts(self, exact: Exact[ExactCounts], cells: int, noise: Noise) -> IntArray:
+        answer = self._inner.noisy_counts(exact, cells, noise)
+        self._keep(("counts", cells, noise), exact, answer)
+        return answer
+
+    def survivors(
+        self, exact: Exact[ExactCounts], cells: int, noise: Noise, threshold: float
+    ) -> tuple[IntArray, IntArray]:
+        answer = self._inner.survivors(exact, cells, noise, threshold)
+        self._keep(("survivors", cells, noise, threshold), exact, answer)
+        return answer
+
+    def choose(self, scores: Exact[IntArray], rate: Fraction) -> int:
+        answer = self._inner.choose(scores, rate)
+        self._keep(("choose", len(scores.opened()), rate), scores, answer)
+        return answer
+
+    def _keep(self, asked: tuple[Any, ...], exact: Exact[Any], answer: Any) -> None:
+        self.calls.append(Call(asked, *_sparse(exact), answer))
+
+
+class Replayer(Recorder):
+    """Hands out recorded answers, and refuses a call that the recorded run did not make."""
+
+    def __init__(self, recorded: Sequence[Call], guaranteed: bool):
+        super().__init__(_Refusing())
+        self._recorded = list(recorded)
+        self._guaranteed = guaranteed
+
+    @property
+    def guaranteed(self) -> bool:
+        return self._guaranteed
+
+    def noisy_counts(self, exact: Exact[ExactCounts], cells: int, noise: Noise) -> IntArray:
+        return np.array(self._replay(("counts", cells, noise), exact))
+
+    def survivors(
+        self, exact: Exact[ExactCounts], cells: int, noise: Noise, threshold: float
+    ) -> tuple[IntArray, IntArray]:
+        kept, values = self._replay(("survivors", cells, noise, threshold), exact)
+        return np.array(kept), np.array(values)
+
+    def choose(self, scores: Exact[IntArray], rate: Fraction) -> int:
+        return int(self._replay(("choose", len(scores.opened()), rate), scores))
+
+    def _replay(self, asked: tuple[Any, ...], exact: Exact[Any]) -> Any:
+        place = len(self.calls)
+        if place >= len(self._recorded) or self._recorded[place].asked != asked:
+            raise Violation(f"call {place + 1} differs between neighbours although every answer was the same.")
+        answer = self._recorded[place].answer
+        self._keep(asked, exact, answer)
+        return answer
+
+
+class _Refusing(Mechanisms):
+    """A replayer draws nothing."""
+
+    def _draw(self, noise: Noise, count: int) -> IntArray:
+        raise Violation("a replayed run drew noise of its own.")
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """How far the exact answers of two neighbours were apart, as a part of what was charged for, charge by charge."""
+
+    ratios: tuple[float, ...]
+    recorded: tuple[Call, ...]
+    release: Release
+
+
+def replay(run: Callable[[Answering], Release], neighbour: Callable[[Answering], Release]) -> Replayed:
+    """Record `run`, replay it on `neighbour`; both take the mechanisms to use and must share everything public.
+
+    Raises Violation if a call, a scale, a shape or a byte of the release differs, or if a pair of exact answers is
+    further apart than the sensitivity that was charged.
+    """
+    recorder = Recorder()
+    release = run(recorder)
+    replayer = Replayer(recorder.calls, recorder.guaranteed)
+    other = neighbour(replayer)
+    if len(replayer.calls) != len(recorder.calls):
+        raise Violation("neighbours make a different number of calls although every answer was the same.")
+    if _bytes(release) != _bytes(other):
+        raise Violation("the releases of neighbours differ although every answer was the same.")
+    ratios = tuple(_ratios(release.certificate.charges, recorder.calls, replayer.calls))
+    for charge, ratio in zip(release.certificate.charges, ratios, strict=True):
+        if ratio > 1 + 1e-9:
+            raise Violation(
+                f"a {charge.purpose} charge declares the sensitivity {charge.sensitivity:g}, "
+                f"but neighbours differ by {ratio:.3g} times that."
+            )
+    return Replayed(ratios, tuple(recorder.calls), release)
+
+
+def _ratios(charges: Sequence[Charge], first: Sequence[Call], second: Sequence[Call]) -> list[float]:
+    ratios = []
+    pairs = iter(zip(first, second, strict=True))
+    for charge in charges:
+        calls = len(charge.weights) if charge.purpose == "measure" else 1
+        try:
+            distances = [_difference(*next(pairs)) for _ in range(calls)]
+        except StopIteration:
+            raise Violation(f"a {charge.purpose} charge was made for calls that did not happen.") from None
+        ratios.append(_moved(charge, distances) / charge.sensitivity)
+    if next(pairs, None) is not None:
+        raise Violation("noise was drawn that no charge pays for.")
+    return ratios
+
+
+def _moved(charge: Charge, differences: list[IntArray]) -> float:
+    """The distance between neighbours in the norm in which the charge states its sensitivity."""
+    if charge.purpose == "measure":
+        scaled = [weight * np.abs(step) for weight, step in zip(charge.weights, differences, strict=True)]
+    else:
+        scaled = [charge.extra * np.abs(differences[0])]  # scores are whole numbers of the grid
+    stacked = np.concatenate(scaled) if scaled else np.zeros(0)
+    if charge.mechanism == "exponential":
+        return float(stacked.max(initial=0))
+    return float(np.sqrt((stacked**2).sum()) if charge.mechanism == "gaussian" else stacked.sum())
+
+
+def _difference(first: Call, second: Call) -> IntArray:
+    cells = np.union1d(first.cells, second.cells)
+    difference = np.zeros(len(cells), dtype=np.int64)
+    difference[np.searchsorted(cells, first.cells)] += first.counts
+    difference[np.searchsorted(cells, second.cells)] -= second.counts
+    return difference
+
+
+def _sparse(exact: Exact[Any]) -> tuple[IntArray, IntArray]:
+    counts = exact.opened()
+    if isinstance(counts, SparseCounts):
+        return counts.cells.copy(), counts.counts.copy()
+    cells = np.flatnonzero(counts)
+    return cells, np.asarray(counts)[cells]
+
+
+def _bytes(release: Release) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "replayed.release"
+        release.save(path)
+        return path.read_bytes()

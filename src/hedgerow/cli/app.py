@@ -1,0 +1,172 @@
+"""The commands and their options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hedgerow import __version__
+from hedgerow.cli.ledger import app as ledger_app
+from hedgerow.cli.schema import app as schema_app
+from hedgerow.errors import OptionError
+
+app = typer.Typer(
+    help="Turn a private table into a synthetic one that anyone may read, under differential privacy.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(schema_app, name="schema")
+app.add_typer(ledger_app, name="ledger")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"hedgerow {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = (
+        False
+    ),
+) -> None:
+    """Turn a private table into a synthetic one that anyone may read, under differential privacy."""
+
+
+def settings(pairs: list[str]) -> dict[str, str]:
+    """--set option=value, given several times."""
+    given = {}
+    for pair in pairs:
+        option, equals, value = pair.partition("=")
+        if not equals:
+            raise OptionError(f'--set takes option=value, got "{pair}". Nothing was read.')
+        given[option] = value
+    return given
+
+
+def size(text: str) -> int:
+    """4GB, 500MB, 2GiB or a number of bytes."""
+    units = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+    number = text.strip().lower().removesuffix("b").removesuffix("i")
+    unit = number[-1:] if number[-1:] in units else ""
+    try:
+        value = float(number.removesuffix(unit)) if unit else float(number)
+        if not 0 < value * units[unit] < 1 << 60:
+            raise ValueError
+    except ValueError:
+        raise OptionError(f'"{text}" is not a size; write for example 4GB or 500MB. Nothing was read.') from None
+    return int(value * units[unit])
+
+
+@app.command()
+def synth(
+    table: Annotated[str, typer.Argument(help="CSV, Parquet or Arrow file, or a folder of Parquet files.")],
+    schema: Annotated[str, typer.Option("-s", "--schema", help="What the columns may hold (YAML or JSON).")],
+    epsilon: Annotated[float, typer.Option("-e", "--epsilon", help="Privacy budget; smaller is more private.")],
+    out: Annotated[Path | None, typer.Option("-o", "--out", help=".csv, .parquet or .arrow file to write.")] = None,
+    delta: Annotated[float, typer.Option(help="0 gives pure ε with Laplace noise.")] = 1e-9,
+    method: Annotated[str | None, typer.Option("-m", "--method", help="See: hedgerow methods.")] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="Method option, option=value; repeatable.")] = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(min=0, help="Rows out (default: the noisy estimate). Do not type in the true number of rows."),
+    ] = None,
+    release: Annotated[Path | None, typer.Option(help="Release file (default: beside the output).")] = None,
+    ledger: Annotated[Path | None, typer.Option(help="Lifetime ledger of the dataset; refuses overspend.")] = None,
+    sign: Annotated[Path | None, typer.Option(help="Ed25519 private key (PEM) to sign the release with.")] = None,
+    max_memory: Annotated[str, typer.Option(help="For example 4GB.")] = "4GB",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the post-processing stream only.")] = 0,
+    unsafe_noise_seed: Annotated[
+        int | None, typer.Option(min=0, help="Tests and public benchmarks only: voids the guarantee.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be asked, at what noise; the table is not opened.")
+    ] = False,
+    json_: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+) -> None:
+    """Make a synthetic table and its release from a private table."""
+    from hedgerow.cli.synth import Request, dry, run
+    from hedgerow.methods import DEFAULT
+
+    request = Request(
+        table=table,
+        schema=schema,
+        epsilon=epsilon,
+        delta=delta,
+        method=method or DEFAULT,
+        options=settings(set_ or []),
+        out=out,
+        rows=rows,
+        release=release,
+        ledger=ledger,
+        sign=sign,
+        memory=size(max_memory),
+        seed=seed,
+        unsafe_noise_seed=unsafe_noise_seed,
+        json=json_,
+        quiet=quiet,
+    )
+    (dry if dry_run else run)(request)
+
+
+@app.command()
+def sample(
+    release: Annotated[Path, typer.Argument(help="A release file.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help=".csv, .parquet or .arrow file to write.")],
+    rows: Annotated[int | None, typer.Option(min=0, help="Default: the noisy estimate.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Another seed gives other rows.")] = 0,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+) -> None:
+    """Draw more rows from a release. Costs no privacy."""
+    from hedgerow.cli.releases import sample_rows
+
+    sample_rows(release, out, rows, seed, quiet)
+
+
+@app.command()
+def verify(
+    release: Annotated[Path, typer.Argument(help="A release file.")],
+    key: Annotated[str | None, typer.Option(help="Ed25519 public key (hex) that must have signed it.")] = None,
+    json_: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> None:
+    """Recompute the guarantee of a release from its certificate, independently of the run that made it."""
+    from hedgerow.cli.releases import verify_release
+
+    verify_release(release, key, json_)
+
+
+@app.command()
+def methods(name: Annotated[str | None, typer.Argument(help="A method; all of them if left out.")] = None) -> None:
+    """What methods there are, what each guarantees, its options, its paper, and where ours differs."""
+    from hedgerow.cli.methods import show
+
+    show(name)
+
+
+@app.command()
+def example(
+    name: Annotated[str, typer.Argument(help="opm")],
+    out: Annotated[Path, typer.Option("-o", "--out", help=".csv, .parquet or .arrow file; its schema goes beside.")],
+    rows: Annotated[int | None, typer.Option(min=1, help="Default: 1,000,000 for opm.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Another seed gives another table.")] = 0,
+) -> None:
+    """Write a sample table (made up, so public) and its schema."""
+    from hedgerow.cli.example import write_example
+
+    write_example(name, out, rows, seed)
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option("-o", "--out", help="Folder to write to.")] = Path("demo"),
+    rows: Annotated[int, typer.Option(min=1, help="Rows of the made-up private table.")] = 100_000,
+) -> None:
+    """Make a table, a synthetic version of it and its release, from bundled sample data."""
+    from hedgerow.cli.example import run_demo
+
+    run_demo(out, rows)

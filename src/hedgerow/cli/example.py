@@ -1,0 +1,54 @@
+"""hedgerow example and hedgerow demo: made-up tables to try things on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hedgerow.cli.synth import Request, run
+from hedgerow.errors import OptionError, listing, suggestion
+from hedgerow.output import TABLE_SUFFIXES, check_writable, whole_file, write_table
+from hedgerow.samples import SAMPLES, find
+
+
+def write_example(name: str, out: Path, rows: int | None, seed: int) -> None:
+    """A sample table, and its schema beside it (same name, .yaml)."""
+    if name not in SAMPLES:
+        raise OptionError(f'unknown example "{name}"; examples: {listing(SAMPLES)}.{suggestion(name, SAMPLES)}')
+    schema_path = out.with_suffix(".yaml")
+    check_writable(out, TABLE_SUFFIXES)
+    check_writable(schema_path)
+    sample = find(name)
+    table = sample.generate(rows or sample.ROWS, seed)
+    write_table(out, table.schema, [table])
+    with whole_file(schema_path) as partial:
+        partial.write_text(sample.SCHEMA, encoding="utf-8")
+    print(f"{out}: {len(table):,} rows, {table.num_columns} columns (made up, so public)\n{schema_path}: its schema")
+
+
+def run_demo(folder: Path, rows: int) -> None:
+    """From nothing to a synthetic table, showing each step as it would be typed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    private, schema, out = folder / "private.parquet", folder / "private.yaml", folder / "synthetic.parquet"
+    print(f"$ hedgerow example opm -o {private} --rows {rows}")
+    write_example("opm", private, rows, seed=0)
+    print(f"\n$ hedgerow synth {private} -s {schema} -e 1 -o {out}")
+    run(
+        Request(
+            table=str(private),
+            schema=str(schema),
+            epsilon=1.0,
+            delta=1e-9,
+            method="independent",
+            options={},
+            out=out,
+            rows=None,
+            release=None,
+            ledger=None,
+            sign=None,
+            memory=4 << 30,
+            seed=0,
+            unsafe_noise_seed=None,
+            json=False,
+            quiet=False,
+        )
+    )

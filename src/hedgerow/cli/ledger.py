@@ -1,0 +1,48 @@
+"""hedgerow ledger: open a lifetime budget, and see what is left of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(help="The lifetime budget of a dataset, shared by all releases of it.", no_args_is_help=True)
+
+
+@app.command()
+def create(
+    file: Annotated[Path, typer.Argument(help="The ledger to create; an existing file is never overwritten.")],
+    dataset: Annotated[str, typer.Option(help="The dataset's name, as its schema declares it.")],
+    epsilon: Annotated[float, typer.Option(help="ε for the lifetime of the dataset.")],
+    delta: Annotated[float, typer.Option(help="δ for the lifetime of the dataset; 0 allows pure ε only.")] = 1e-8,
+) -> None:
+    """Open a ledger for a dataset."""
+    from hedgerow.budget import Budget
+    from hedgerow.private.ledger import Ledger
+
+    ledger = Ledger.create(file, dataset, Budget(epsilon, delta))
+    print(f'{file}: ledger of "{ledger.dataset}", ε = {epsilon:g}, δ = {delta:g} for its lifetime')
+
+
+@app.command()
+def show(
+    file: Annotated[Path, typer.Argument(help="A ledger.")],
+    delta: Annotated[float, typer.Option(help="The δ of the next release.")] = 1e-9,
+) -> None:
+    """What the dataset has spent so far, and what is left."""
+    from hedgerow.private.ledger import Ledger, equivalent_epsilon
+
+    ledger = Ledger(file)
+    budget = ledger.budget
+    print(f'ledger of "{ledger.dataset}": ε = {budget.epsilon:g}, δ = {budget.delta:g} for its lifetime')
+    for entry in ledger.entries()[1:]:
+        record = entry.record
+        if "debit" in record:
+            what = f"release by {record['method']}, ε = {record['epsilon']:g}, δ = {record['delta']:g}"
+        else:
+            what = f"looked at exact data: {record.get('looked', 'unknown')}"
+        print(f"  {entry.number:4}  {record['time']}  {what}")
+    print(f"spent: ε = {equivalent_epsilon(ledger):.6g} at δ = {budget.delta:g}")
+    next_delta = delta if budget.delta else 0.0
+    print(f"left:  ε = {ledger.remaining_epsilon(next_delta):.6g} for one more release at δ = {next_delta:g}")

@@ -1,0 +1,35 @@
+"""hedgerow methods: what there is."""
+
+from __future__ import annotations
+
+import dataclasses
+import textwrap
+
+from hedgerow.methods import DEFAULT, find, names
+
+
+def show(name: str | None) -> None:
+    """All methods, a line each, or everything about one."""
+    if name is None:
+        for each in names():
+            about = find(each).about
+            default = " (default)" if each == DEFAULT else ""
+            print(f"{each:14} {about.title}{default}. {about.summary}")
+        print("\nhedgerow methods NAME says more: the guarantee, the options, the paper.")
+        return
+    method = find(name)
+    about = method.about
+    print(f"{about.name}: {about.title}\n")
+    _paragraph(about.summary)
+    _paragraph("Why it is private: " + about.argument)
+    _paragraph("Paper: " + about.paper)
+    for departure in about.departures:
+        _paragraph("Differs from the paper: " + departure)
+    options = dataclasses.fields(method)
+    print("Options (--set option=value):" if options else "No options.")
+    for option in options:
+        print(f"  {option.name} = {option.default}   {option.metadata.get('help', '')}")
+
+
+def _paragraph(text: str) -> None:
+    print(textwrap.fill(text, 100) + "\n")

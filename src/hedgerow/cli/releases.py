@@ -1,0 +1,48 @@
+"""hedgerow sample and hedgerow verify: what anyone can do with a release."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+from hedgerow.certificate import second_opinion
+from hedgerow.cli.progress import TerminalProgress
+from hedgerow.errors import ReleaseError
+from hedgerow.output import TABLE_SUFFIXES, check_writable, write_table
+from hedgerow.progress import Limits
+from hedgerow.release import Release
+from hedgerow.release import verify as verify_file
+
+
+def sample_rows(release: Path, out: Path, rows: int | None, seed: int, quiet: bool) -> None:
+    """Rows from a release; the same seed gives the same rows."""
+    check_writable(out, TABLE_SUFFIXES)
+    loaded = Release.load(release)
+    progress = TerminalProgress(Limits(), quiet)
+    with progress.phase("draw rows"):
+        warning = " ".join(loaded.certificate.statements()) if loaded.certificate.void else None
+        written = write_table(out, loaded.encoding.arrow_schema, loaded.batches(rows, seed), warning)
+    print(f"{out}: {written:,} synthetic rows")
+
+
+def verify_release(path: Path, key: str | None, as_json: bool) -> None:
+    """Say line by line what was confirmed; exit 2 at the first thing that was not."""
+    release, confirmed = verify_file(path)
+    if key is not None and release.signer != key.lower():
+        signed = f"signed by {release.signer}" if release.signer else "not signed"
+        raise ReleaseError(f'"{path}" is {signed}, not signed by {key}.')
+    if release.certificate.guarantee and importlib.util.find_spec("dp_accounting"):
+        epsilon = second_opinion(release.certificate)
+        stated = release.certificate.guarantee.epsilon
+        if epsilon > stated * 1.001:
+            raise ReleaseError(f"dp-accounting computes ε = {epsilon:.6g} where the certificate states {stated:.6g}.")
+        confirmed.append(f"dp-accounting's privacy loss distributions agree: ε = {epsilon:.6g}")
+    if as_json:
+        print(json.dumps({"release": str(path), "confirmed": confirmed, "certificate": release.certificate.to_json()}))
+        return
+    for line in confirmed:
+        print(f"✓ {line}")
+    print()
+    for statement in release.certificate.statements():
+        print(f"- {statement}")

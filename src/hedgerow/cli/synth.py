@@ -1,0 +1,149 @@
+"""hedgerow synth: check everything that can be checked, then spend, then write."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hedgerow.budget import Budget
+from hedgerow.certificate import share_of_whole
+from hedgerow.cli.progress import TerminalProgress, peak_rss_mb
+from hedgerow.errors import OptionError
+from hedgerow.methods import build
+from hedgerow.output import TABLE_SUFFIXES, check_writable, write_table
+from hedgerow.progress import Limits
+from hedgerow.release import Release, check_key
+from hedgerow.run import rehearse, synthesize
+from hedgerow.schema import Schema
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user typed, read but not yet judged."""
+
+    table: str
+    schema: str
+    epsilon: float
+    delta: float
+    method: str
+    options: dict[str, str]
+    out: Path | None
+    rows: int | None
+    release: Path | None
+    ledger: Path | None
+    sign: Path | None
+    memory: int
+    seed: int
+    unsafe_noise_seed: int | None
+    json: bool
+    quiet: bool
+
+
+def run(request: Request) -> None:
+    """The whole way from a table to a release and its rows."""
+    budget = Budget(request.epsilon, request.delta)
+    method = build(request.method, request.options)
+    out, bundle = _outputs(request)
+    progress = TerminalProgress(Limits(memory=request.memory), request.quiet)
+    made = synthesize(
+        request.table,
+        request.schema,
+        budget,
+        method,
+        ledger=request.ledger,
+        seed=request.seed,
+        progress=progress,
+        unsafe_noise_seed=request.unsafe_noise_seed,
+    )
+    # the release comes first: a budget spent without it would be lost
+    made.save(bundle, sign_with=request.sign)
+    with progress.phase("draw rows"):
+        warning = " ".join(made.certificate.statements()) if made.certificate.void else None
+        rows = write_table(out, made.encoding.arrow_schema, made.batches(request.rows, request.seed), warning)
+    report = {
+        "method": request.method,
+        "epsilon": request.epsilon,
+        "delta": request.delta,
+        "rows": rows,
+        "columns": len(made.encoding.arrow_schema.names),
+        "guarantee": made.certificate.to_json()["guarantee"],
+        "out": str(out),
+        "release": str(bundle),
+        "phases": progress.phases,
+        "peak_rss_mb": peak_rss_mb(),
+    }
+    if request.json:
+        print(json.dumps(report))
+    else:
+        _summary(request, report, made)
+
+
+def _outputs(request: Request) -> tuple[Path, Path]:
+    """Where the table and the release go, refused before anything is read if that cannot be."""
+    if request.out is None:
+        raise OptionError("-o/--out is missing: name the .csv, .parquet or .arrow file to write. Nothing was read.")
+    bundle = request.release or request.out.with_suffix(".release")
+    check_writable(request.out, TABLE_SUFFIXES)
+    check_writable(bundle)
+    private = Path(request.table)
+    for path in (request.out, bundle):
+        if path.exists() and private.exists() and path.samefile(private):
+            raise OptionError(f'"{path}" is the private table itself; name another output. Nothing was read.')
+    if request.sign is not None:
+        check_key(request.sign)
+    return request.out, bundle
+
+
+def _summary(request: Request, report: dict[str, Any], made: Release) -> None:
+    print(f"{report['out']}: {report['rows']:,} synthetic rows, {report['columns']} columns")
+    print(f"{report['release']}: model and certificate; check it with: hedgerow verify {report['release']}")
+    for statement in made.certificate.statements()[:1]:
+        print(statement)
+    if request.ledger is None and not made.certificate.void:
+        _hint("no --ledger was given, so nothing adds this release up with others of the same people.")
+    if request.rows is not None:
+        _hint("--rows is published with the table; never type in the true number of private rows.")
+
+
+def _hint(text: str) -> None:
+    print(f"hint: {text}", file=sys.stderr)
+
+
+def dry(request: Request) -> None:
+    """What would be asked, at what noise, memory and time, without opening the table."""
+    budget = Budget(request.epsilon, request.delta)
+    method = build(request.method, request.options)
+    schema = Schema.load(request.schema)
+    progress = TerminalProgress(Limits(memory=request.memory), request.quiet)
+    rehearsed = rehearse(schema, budget, method, progress)
+    certificate = rehearsed.certificate
+    charges = [
+        {
+            "purpose": charge.purpose,
+            "queries": len(charge.queries),
+            "cells": sum(query.get("cells", 0) for query in charge.queries),
+            "mechanism": charge.mechanism,
+            "scale": charge.scale,
+            "least_noise": charge.scale / max(charge.weights),
+            "most_noise": charge.scale / min(charge.weights),
+            "share": share_of_whole(charge, certificate.whole),
+        }
+        for charge in certificate.charges
+    ]
+    cpu = sum(phase["cpu_s"] for phase in progress.phases.values())
+    if request.json:
+        print(json.dumps({"charges": charges, "cpu_s": cpu, "peak_rss_mb": peak_rss_mb()}))
+        return
+    print(f"{request.method} at ε = {budget.epsilon:g}, δ = {budget.delta:g}: a rehearsal on made-up rows.")
+    print(f"The table was not opened, nothing was spent. {cpu:.2f} CPU seconds, {peak_rss_mb():.0f} MB at most.")
+    for charge in charges:
+        noise = f"{charge['least_noise']:.3g}"
+        if charge["most_noise"] > charge["least_noise"] * 1.001:
+            noise += f" to {charge['most_noise']:.3g}"
+        what = f"{charge['queries']:,} queries, {charge['cells']:,} cells" if charge["cells"] else "a choice"
+        print(
+            f"  {charge['purpose']:9} {what}: {charge['mechanism']} noise {noise}, {charge['share']:.1%} of the budget"
+        )

@@ -1,0 +1,72 @@
+"""Domain compression: codes too rare to tell from noise are merged into one.
+
+McKenna, Miklau, Sheldon (2021), "Winning the NIST contest": a code whose noisy count is below three standard
+deviations is not worth a cell of its own in later measurements. What is merged is decided from noisy counts, so this
+is post-processing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hedgerow.curator import Recoding
+from hedgerow.domain import Domain
+from hedgerow.measurement import Measurement, Noise
+from hedgerow.models.expanded import Expanded
+from hedgerow.models.model import Model
+from hedgerow.query import MarginalQuery
+
+
+@dataclass(frozen=True, eq=False)
+class Compression:
+    """A recoding, and the one-way measurements as they read after it."""
+
+    recoding: Recoding
+    measurements: tuple[Measurement, ...]
+
+    def expand(self, model: Model) -> Model:
+        """The model in the original domain; a merged code is spread evenly over what it stands for."""
+        if not self.recoding.maps:
+            return model
+        fill = {name: np.ones(len(mapping)) for name, mapping in self.recoding.maps.items()}
+        return Expanded(model, self.recoding, fill)
+
+
+def compress(domain: Domain, one_ways: Sequence[Measurement], deviations: float = 3.0) -> Compression:
+    """Merge, attribute by attribute, the codes whose noisy count is below `deviations` standard deviations.
+
+    `one_ways` are plain one-way measurements, one per attribute. The merged code comes last. A merged cell's count
+    is a sum of k noisy counts, so it carries √k times the noise: it becomes a measurement of its own.
+    """
+    maps = {}
+    for measurement in one_ways:
+        rare = measurement.values < deviations * measurement.std
+        if rare.sum() > 1:
+            mapping = np.where(rare, np.count_nonzero(~rare), np.cumsum(~rare) - 1)
+            maps[measurement.query.attributes[0]] = mapping.astype(np.int64)
+    recoding = Recoding(domain, maps)
+    target = recoding.target()
+    return Compression(recoding, tuple(m for one in one_ways for m in _reexpressed(target, recoding, one)))
+
+
+def _reexpressed(target: Domain, recoding: Recoding, measurement: Measurement) -> list[Measurement]:
+    attributes = measurement.query.attributes
+    mapping = recoding.maps.get(attributes[0])
+    if mapping is None:
+        return [Measurement(MarginalQuery(target, attributes), measurement.values, measurement.noise)]
+    merged = int(mapping.max())
+    rare = mapping == merged
+    noise = Noise(measurement.noise.kind, measurement.noise.scale * math.sqrt(int(rare.sum())))
+    total = np.array([measurement.values[rare].sum()])
+    blocks = np.full(merged + 1, -1)
+    blocks[merged] = 0
+    parts = [Measurement(MarginalQuery(target, attributes, blocks=blocks), total, noise)]
+    if merged:
+        blocks = np.append(np.arange(merged), -1)
+        kept = MarginalQuery(target, attributes, blocks=blocks)
+        parts.insert(0, Measurement(kept, measurement.values[~rare], measurement.noise))
+    return parts

@@ -1,0 +1,34 @@
+"""What a method is: a frozen set of options that, given a curator, returns a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+from hedgerow.curator import Curator
+from hedgerow.models.model import Model
+from hedgerow.progress import Progress
+
+
+@dataclass(frozen=True)
+class About:
+    """What `hedgerow methods` prints and the certificate repeats."""
+
+    name: str
+    title: str
+    summary: str
+    argument: str
+    """Why the guarantee holds, in a sentence or two."""
+    paper: str
+    departures: tuple[str, ...] = ()
+    """Where ours differs from the paper."""
+
+
+class Method(Protocol):
+    """A method is a frozen dataclass: its fields are its options (metadata "help" explains each)."""
+
+    about: ClassVar[About]
+
+    def run(self, curator: Curator, progress: Progress) -> Model:
+        """Ask the curator, spend what it has, return a model."""
+        ...

@@ -1,0 +1,94 @@
+"""A model of a merged domain, read in the original one: merged codes are spread over what they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from hedgerow.curator import Recoding
+from hedgerow.domain import CodedTable, Counts, Domain, IntArray, Marginal
+from hedgerow.models.histograms import systematic
+from hedgerow.models.model import Model, State
+from hedgerow.query import MarginalQuery
+
+
+class Expanded:
+    """`model` speaks of `recoding.target()`; this speaks of `recoding.domain`.
+
+    `fill[name]` weighs the original codes of an attribute against the others that share their merged code.
+    """
+
+    kind = "expanded"
+
+    def __init__(self, model: Model, recoding: Recoding, fill: Mapping[str, Counts]):
+        self.model = model
+        self.recoding = recoding
+        self.fill = {name: _within(fill[name], mapping) for name, mapping in recoding.maps.items()}
+
+    @property
+    def domain(self) -> Domain:
+        return self.recoding.domain
+
+    @property
+    def total(self) -> float:
+        return self.model.total
+
+    def marginal(self, marginal: Marginal) -> Counts:
+        counts = self.model.marginal(marginal)
+        for axis, name in enumerate(marginal):
+            if name in self.recoding.maps:
+                counts = np.take(counts, self.recoding.maps[name], axis=axis)
+                shape = [-1 if place == axis else 1 for place in range(len(marginal))]
+                counts = counts * self.fill[name].reshape(shape)
+        return counts
+
+    def answers(self, queries: Sequence[MarginalQuery]) -> Iterator[Counts]:
+        return (query.aggregate(self.marginal(query.attributes)) for query in queries)
+
+    def draw(self, rows: int, coins: np.random.Generator) -> CodedTable:
+        table = dict(self.model.draw(rows, coins))
+        for name, mapping in self.recoding.maps.items():
+            table[name] = self._expand(name, mapping, table[name].astype(np.int64), coins)
+        return {name: table[name].astype(self.domain[name].dtype) for name in self.domain.names}
+
+    def _expand(self, name: str, mapping: IntArray, merged: IntArray, coins: np.random.Generator) -> IntArray:
+        """Original codes for merged ones; each merged code's rows are shared out by systematic rounding."""
+        order = np.argsort(mapping, kind="stable")
+        starts = np.searchsorted(mapping[order], np.arange(int(mapping.max()) + 2))
+        codes = order[starts[merged]]
+        for code in np.flatnonzero(np.diff(starts) > 1):
+            originals = order[starts[code] : starts[code + 1]]
+            places = np.flatnonzero(merged == code)
+            drawn = np.repeat(originals, systematic(self.fill[name][originals], len(places), coins))
+            coins.shuffle(drawn)
+            codes[places] = drawn
+        return codes
+
+    def state(self) -> State:
+        inner = self.model.state()
+        arrays = {f"model.{key}": array for key, array in inner.arrays.items()}
+        arrays |= {f"map{number}": mapping for number, mapping in enumerate(self.recoding.maps.values())}
+        arrays |= {f"fill{number}": self.fill[name] for number, name in enumerate(self.recoding.maps)}
+        values = {"model": {"kind": inner.kind, "values": inner.values}, "attributes": list(self.recoding.maps)}
+        return State(self.kind, values, arrays)
+
+    @classmethod
+    def from_state(cls, domain: Domain, state: State) -> Expanded:
+        from hedgerow.models import load
+
+        names = state.values["attributes"]
+        recoding = Recoding(domain, {name: state.arrays[f"map{number}"] for number, name in enumerate(names)})
+        fill = {name: state.arrays[f"fill{number}"] for number, name in enumerate(names)}
+        arrays = {key[6:]: array for key, array in state.arrays.items() if key.startswith("model.")}
+        inner = state.values["model"]
+        return cls(load(recoding.target(), State(inner["kind"], inner["values"], arrays)), recoding, fill)
+
+
+def _within(weights: Counts, mapping: IntArray) -> Counts:
+    """Weights normalised to sum to 1 over the codes that share a merged code (uniform where they sum to 0)."""
+    groups = int(mapping.max()) + 1
+    sizes = np.bincount(mapping, minlength=groups)
+    sums = np.bincount(mapping, weights=weights, minlength=groups)
+    spread = np.where(sums[mapping] > 0, weights, 1.0)
+    return spread / np.where(sums > 0, sums, sizes)[mapping]

@@ -1,0 +1,95 @@
+"""Files appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.errors import OptionError, listing
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TABLE_SUFFIXES = (".csv", ".parquet", ".arrow")
+UNTRUSTED_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A path beside `path` to write to; it takes the place of `path` when everything went well."""
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        yield partial
+        with open(partial, "rb") as written:
+            os.fsync(written.fileno())
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def check_writable(path: Path, suffixes: Iterable[str] = ()) -> None:
+    """Refuse an output that could not be written, before anything is spent."""
+    wanted = tuple(suffixes)
+    if wanted and path.suffix not in wanted:
+        raise OptionError(f'"{path}" must end in one of {listing(wanted)}. Nothing was read.')
+    if path.is_dir():
+        raise OptionError(f'"{path}" is a folder; name a file. Nothing was read.')
+    probe = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        probe.touch(exist_ok=False)
+        probe.unlink()
+    except OSError as problem:
+        reason = (problem.strerror or "refused").lower()
+        raise OptionError(f'"{path}" cannot be written ({reason}). Nothing was read.') from None
+
+
+def write_table(path: Path, schema: pa.Schema, batches: Iterable[pa.Table], warning: str | None = None) -> int:
+    """Write tables one after the other as .csv, .parquet or .arrow; returns the number of rows.
+
+    A `warning` goes into the file's metadata; a CSV has none, so it gets a note beside it.
+    """
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    if warning:
+        schema = schema.with_metadata({"hedgerow": warning})
+    rows = 0
+    with whole_file(path) as partial:
+        writer: Any
+        if path.suffix == ".parquet":
+            writer = pa.parquet.ParquetWriter(partial, schema, compression="zstd")
+        elif path.suffix == ".arrow":
+            writer = pa.ipc.new_file(str(partial), schema)
+        else:
+            writer = pa.csv.CSVWriter(partial, schema)
+        with writer:
+            for batch in batches:
+                table = batch.replace_schema_metadata(schema.metadata)
+                writer.write_table(harmless(table) if path.suffix == ".csv" else table)
+                rows += len(table)
+    if warning and path.suffix == ".csv":
+        path.with_name(path.name + ".NO-GUARANTEE.txt").write_text(warning + "\n")
+    return rows
+
+
+def harmless(table: pa.Table) -> pa.Table:
+    """Text that a spreadsheet would run as a formula gets an apostrophe in front; numbers are left alone."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for place, field in enumerate(table.schema):
+        if not (pa.types.is_string(field.type) or pa.types.is_large_string(field.type)):
+            continue
+        column = table.column(place)
+        number = pc.match_substring_regex(column, r"^[+-]?\d+(\.\d*)?([eE][+-]?\d+)?$")
+        starts = pc.match_substring_regex(column, r"^[=+\-@\t\r]")
+        risky = pc.fill_null(pc.and_(starts, pc.invert(number)), False)
+        if pc.any(risky).as_py():
+            quoted = pc.if_else(risky, pc.binary_join_element_wise("'", column, ""), column)
+            table = table.set_column(place, field, quoted)
+    return table

@@ -1,0 +1,226 @@
+"""The lifetime ledger of a dataset: one append-only file that all releases of it share.
+
+Each line is a JSON record that carries the SHA-256 of the line before it, so an altered or rolled-back copy shows. A
+debit is written and forced to disk, under an exclusive lock, before the first count of its run; it is never taken
+back, even if the run fails. Amounts add up exactly, as in the account of a run: the squared Gaussian-DP parameters of
+all runs, and the δ that they spent directly, must stay within the (ε, δ) that the ledger was opened with.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from hedgerow.accounting import covers, gdp_cost_of_pure, gdp_epsilon, whole
+from hedgerow.budget import UNITS, Amount, Budget, Currency
+from hedgerow.errors import BudgetError, OptionError
+
+FORMAT = "hedgerow ledger 1"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A record of the ledger and the hash of its line."""
+
+    number: int
+    record: dict[str, Any]
+    digest: str
+
+
+class Ledger:
+    """An open ledger file. Reading takes no lock; every append locks, reads again, checks, writes and syncs."""
+
+    def __init__(self, path: str | Path):
+        self.path = Path(path)
+        self._header = self._read()[0].record
+
+    @classmethod
+    def create(cls, path: str | Path, dataset: str, budget: Budget) -> Ledger:
+        """Open a new ledger for a dataset with a budget for its lifetime. An existing file is never overwritten."""
+        record = {"format": FORMAT, "dataset": dataset, "epsilon": budget.epsilon, "delta": budget.delta}
+        line = _line(record, "")
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        except FileExistsError:
+            raise OptionError(f'"{path}" exists already. A ledger is never overwritten; nothing was changed.') from None
+        except OSError as problem:
+            reason = (problem.strerror or "refused").lower()
+            raise OptionError(f'the ledger "{path}" cannot be written ({reason}).') from None
+        with os.fdopen(handle, "wb") as file:
+            file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
+        return cls(path)
+
+    @property
+    def dataset(self) -> str:
+        return str(self._header["dataset"])
+
+    @property
+    def budget(self) -> Budget:
+        return Budget(self._header["epsilon"], self._header["delta"])
+
+    def entries(self) -> list[Entry]:
+        return self._read()
+
+    def spent(self) -> Amount:
+        """What all runs so far have been debited."""
+        return self._spent(self._read())
+
+    def remaining_epsilon(self, delta: float) -> float:
+        """The largest ε of one more release at this δ (0 where none fits), to three digits, for display."""
+        if self.budget.currency is Currency.PURE:
+            return max(0.0, self.budget.epsilon - self.spent().value)
+        spent = self.spent()
+        low, high = 0.0, self.budget.epsilon
+        for _ in range(40):
+            middle = (low + high) / 2
+            if covers(self.budget, spent + whole(Budget(middle, delta))):
+                low = middle
+            else:
+                high = middle
+        return low
+
+    def check(self, dataset: str | None, budget: Budget) -> None:
+        """Refuse, before anything is read, a run that the ledger could not pay for."""
+        if dataset is not None and dataset != self.dataset:
+            raise BudgetError(
+                f'the ledger "{self.path}" belongs to the dataset "{self.dataset}", the schema declares "{dataset}". '
+                "Nothing was read, nothing was spent."
+            )
+        self._refuse_overspend(self._read(), budget, self._in_my_currency(whole(budget)))
+
+    def debit(self, budget: Budget, amount: Amount, method: str) -> Entry:
+        """Debit a whole run before it touches the data; returns the entry that the certificate names."""
+        owed = self._in_my_currency(amount)
+        with self._locked() as (file, entries):
+            self._refuse_overspend(entries, budget, owed)
+            record = {
+                "debit": {"units": str(owed.units), "delta_units": str(owed.delta_units)},
+                "epsilon": budget.epsilon,
+                "delta": budget.delta,
+                "method": method,
+            }
+            return self._append(file, entries, record)
+
+    def note(self, what: str) -> Entry:
+        """Record that exact data were looked at; costs nothing, but whoever reads the ledger should know."""
+        with self._locked() as (file, entries):
+            return self._append(file, entries, {"looked": what})
+
+    # ------------------------------------------------------------ the file
+
+    def _in_my_currency(self, amount: Amount) -> Amount:
+        mine = self.budget.currency
+        if amount.currency is mine:
+            return amount
+        if mine is Currency.PURE:
+            raise BudgetError(
+                f'the ledger "{self.path}" allows pure ε only (its δ is 0). Nothing was spent. Hint: --delta 0.'
+            )
+        return Amount.of(mine, gdp_cost_of_pure(amount.value) * (1 + 1 / UNITS))
+
+    def _refuse_overspend(self, entries: list[Entry], budget: Budget, owed: Amount) -> None:
+        spent = self._spent(entries)
+        if not covers(self.budget, spent + owed):
+            left = self.remaining_epsilon(budget.delta or self.budget.delta)
+            raise BudgetError(
+                f'the release asks for ε = {budget.epsilon:g}; the ledger of "{self.dataset}" has '
+                f"ε = {_down(left)} left at δ = {budget.delta:g} ({_up(budget.epsilon - left)} too little). "
+                "Nothing was read, nothing was spent."
+            )
+
+    def _spent(self, entries: list[Entry]) -> Amount:
+        total = Amount(self.budget.currency, 0)
+        for entry in entries:
+            if "debit" in entry.record:
+                debit = entry.record["debit"]
+                total += Amount(total.currency, int(debit["units"]), int(debit["delta_units"]))
+        return total
+
+    @contextmanager
+    def _locked(self) -> Iterator[tuple[Any, list[Entry]]]:
+        try:
+            with open(self.path, "r+b") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                yield file, self._parse(file.read())
+        except OSError as problem:
+            reason = (problem.strerror or "refused").lower()
+            raise BudgetError(f'the ledger "{self.path}" cannot be written ({reason}). Nothing was spent.') from None
+
+    def _append(self, file: Any, entries: list[Entry], record: dict[str, Any]) -> Entry:
+        record = record | {"time": datetime.now(UTC).isoformat(timespec="seconds")}
+        file.seek(0, os.SEEK_END)
+        file.seek(max(0, file.tell() - 1))
+        torn = file.read(1) != b"\n"
+        line = _line(record, entries[-1].digest)
+        # a torn line is closed so that it can never read as a record, even if only its newline was missing
+        file.write((b"#torn\n" if torn else b"") + line)
+        file.flush()
+        os.fsync(file.fileno())
+        return Entry(len(entries), record, hashlib.sha256(line).hexdigest())
+
+    def _read(self) -> list[Entry]:
+        try:
+            data = self.path.read_bytes()
+        except OSError as problem:
+            reason = (problem.strerror or "refused").lower()
+            raise OptionError(
+                f'the ledger "{self.path}" cannot be read ({reason}). Nothing was spent. '
+                "Hint: hedgerow ledger create FILE --dataset NAME --epsilon E --delta D"
+            ) from None
+        return self._parse(data)
+
+    def _parse(self, data: bytes) -> list[Entry]:
+        """The chain of records. A line that a kill cut short was never synced, so nothing was drawn on it."""
+        entries: list[Entry] = []
+        for line in data.splitlines(keepends=True):
+            try:
+                record = json.loads(line) if line.endswith(b"\n") else None
+            except ValueError:
+                record = None
+            if record is None:
+                continue
+            if not isinstance(record, dict) or record.pop("after", None) != (entries[-1].digest if entries else ""):
+                raise BudgetError(
+                    f'the ledger "{self.path}" was altered: record {len(entries)} does not follow from the one '
+                    "before it. Nothing was spent."
+                )
+            entries.append(Entry(len(entries), record, hashlib.sha256(line).hexdigest()))
+        if not entries or entries[0].record.get("format") != FORMAT:
+            raise BudgetError(f'"{self.path}" is not a Hedgerow ledger. Nothing was spent.')
+        return entries
+
+
+def note_exact_access(path: str | Path, what: str) -> None:
+    """Leave a "looked at exact data" record in a ledger."""
+    Ledger(path).note(what)
+
+
+def equivalent_epsilon(ledger: Ledger) -> float:
+    """The ε that everything spent so far amounts to at the ledger's δ, for display."""
+    spent = ledger.spent()
+    if spent.currency is Currency.PURE:
+        return spent.value
+    left = ledger.budget.delta - spent.delta
+    return gdp_epsilon(float(spent.exact) ** 0.5, left) if spent.units else 0.0
+
+
+def _line(record: dict[str, Any], after: str) -> bytes:
+    return json.dumps({"after": after, **record}, ensure_ascii=False).encode() + b"\n"
+
+
+def _down(value: float) -> str:
+    return f"{max(0.0, value - 5e-7):.6f}".rstrip("0").rstrip(".")
+
+
+def _up(value: float) -> str:
+    return f"{value + 5e-7:.6f}".rstrip("0").rstrip(".")

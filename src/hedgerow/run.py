@@ -1,0 +1,142 @@
+"""From a table to a release: declare → charge → count → add noise → model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hedgerow.accounting import whole
+from hedgerow.budget import Budget
+from hedgerow.certificate import UNSAFE, Certificate, versions
+from hedgerow.errors import OptionError, SchemaError
+from hedgerow.methods import DEFAULT, build, options
+from hedgerow.methods.method import Method
+from hedgerow.private.account import Account
+from hedgerow.private.ledger import Ledger
+from hedgerow.private.mechanisms import Answering, Mechanisms
+from hedgerow.private.noise import UnsafeSeededStream
+from hedgerow.private.vault import Vault
+from hedgerow.progress import Limits, Progress
+from hedgerow.release import Release
+
+if TYPE_CHECKING:
+    from hedgerow.engines.engine import Engine
+    from hedgerow.schema import Schema
+
+
+def synthesize(
+    table: Any,
+    schema: Schema | str | Path,
+    budget: Budget,
+    method: Method | str = DEFAULT,
+    *,
+    ledger: str | Path | None = None,
+    limits: Limits | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+    unsafe_noise_seed: int | None = None,
+) -> Release:
+    """Make a release of a private table.
+
+    `table` is a path (CSV, Parquet, Arrow, a folder of Parquet files), a pandas or polars frame, or anything with
+    the Arrow C interface. `seed` steers post-processing only; the privacy noise cannot be seeded, except by
+    `unsafe_noise_seed`, which voids the guarantee. Nothing is spent unless everything could be checked beforehand.
+    """
+    from hedgerow.engines import open_engine
+    from hedgerow.schema import Schema
+
+    if not isinstance(schema, Schema):
+        schema = Schema.load(schema)
+    if isinstance(method, str):
+        method = build(method)
+    books = Ledger(ledger) if ledger is not None else None
+    if books is not None:
+        if unsafe_noise_seed is not None:
+            raise OptionError("a ledger takes no release without a guarantee (--unsafe-noise-seed). Nothing was spent.")
+        if schema.dataset is None:
+            raise SchemaError(
+                f'the schema does not name its dataset, the ledger is for "{books.dataset}". Nothing was read. '
+                f'Hint: add "dataset: {books.dataset}" to the schema.'
+            )
+        books.check(schema.dataset, budget)
+    engine = open_engine(table)
+    schema.check_header(engine.header())
+    mechanisms = Mechanisms() if unsafe_noise_seed is None else Mechanisms(UnsafeSeededStream(unsafe_noise_seed))
+    run = Run(schema, budget, method, seed, progress or Progress(limits))
+    return run.release(engine, mechanisms, books)
+
+
+@dataclass(frozen=True)
+class Run:
+    """Everything about a run that is public and fixed before it starts."""
+
+    schema: Schema
+    budget: Budget
+    method: Method
+    seed: int
+    progress: Progress
+
+    def release(self, engine: Engine, mechanisms: Answering, ledger: Ledger | None = None) -> Release:
+        """Prepare the engine, let the method ask, and put together what came of it."""
+        encoding = self.schema.encoding()
+        with self.progress.phase("read and encode"):
+            engine.prepare(encoding)
+        amount = whole(self.budget)
+        entry: dict[str, Any] = {}
+        account = Account(amount, self._debit(ledger, entry) if ledger is not None else lambda: None)
+        coins = np.random.Generator(np.random.Philox(np.random.SeedSequence(self.seed)))
+        vault = Vault(engine, encoding.domain, encoding.rows_per_person, account, mechanisms, coins)
+        model = self.method.run(vault, self.progress)
+        certificate = Certificate(
+            budget=self.budget,
+            whole=amount,
+            charges=tuple(account.charges),
+            rows_per_person=encoding.rows_per_person,
+            person=encoding.person is not None,
+            method=description(self.method),
+            dataset=self.schema.dataset,
+            ledger=entry or None,
+            void=None if mechanisms.guaranteed else UNSAFE,
+            versions=versions(),
+        )
+        return Release(self.schema, model, certificate, vault.answers)
+
+    def _debit(self, ledger: Ledger, entry: dict[str, Any]) -> Callable[[], None]:
+        def debit() -> None:
+            written = ledger.debit(self.budget, whole(self.budget), self.method.about.name)
+            entry.update(dataset=ledger.dataset, entry=written.number, hash=written.digest)
+
+        return debit
+
+
+def description(method: Method) -> dict[str, Any]:
+    """What a certificate says of its method."""
+    about = method.about
+    return {
+        "name": about.name,
+        "title": about.title,
+        "options": options(method),
+        "argument": about.argument,
+        "paper": about.paper,
+        "departures": list(about.departures),
+    }
+
+
+def rehearse(schema: Schema, budget: Budget, method: Method, progress: Progress, rows: int = 10_000) -> Release:
+    """The same run on `rows` made-up rows, uniform over the declared domain: what would be asked, at what noise.
+
+    The private table is not opened. A method that adapts to its answers may take other turns on the real one.
+    """
+    from hedgerow.engines.arrow import ArrowEngine
+
+    encoding = schema.encoding()
+    coins = np.random.default_rng(0)
+    codes = {a.name: coins.integers(0, a.size, rows).astype(a.dtype) for a in encoding.domain}
+    engine = ArrowEngine.from_codes(encoding.domain, codes)
+    release = Run(schema, budget, method, 0, progress).release(engine, Mechanisms())
+    release.certificate = replace(release.certificate, void="a rehearsal on made-up rows")
+    return release
