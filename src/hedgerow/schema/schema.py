@@ -14,6 +14,7 @@ from hedgerow.errors import OptionError, SchemaError, TableError, listing, sugge
 from hedgerow.schema.calendar import Date, Datetime
 from hedgerow.schema.column import Column, plain_value
 from hedgerow.schema.document import Flow, read_json, read_yaml, write_yaml
+from hedgerow.schema.editor import editor_schema
 from hedgerow.schema.encoding import Encoding
 from hedgerow.schema.explain import key_error, located, schema_error
 from hedgerow.schema.group import Group, GroupEncoding
@@ -164,6 +165,11 @@ class Schema(BaseModel):
         if "groups" in data:
             data["groups"] = [Flow(group) for group in data["groups"]]
         return write_yaml(data)
+
+    @classmethod
+    def json_schema(cls) -> dict[str, Any]:
+        """A JSON Schema of the format, for editors."""
+        return editor_schema(cls.model_json_schema())
 
     @property
     def discoveries(self) -> list[tuple[str, str]]:

@@ -1,0 +1,85 @@
+"""hedgerow schema: draft a declaration from public sources, and check it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(help="What the publisher declares about a table.", no_args_is_help=True)
+
+
+@app.command()
+def draft(
+    table: Annotated[str, typer.Argument(help="The table; only its header is read.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The schema file to write.")],
+    sources: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--from",
+            help="A public source: SPSS, Stata or SAS file, codebook .csv, Frictionless or CSVW .json, .sql, "
+            "module:Model, or public:TABLE. May be given several times; earlier ones win.",
+        ),
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
+) -> None:
+    """Write a schema with the names of the header and everything that public sources say; the rest is TODO."""
+    from hedgerow.engines.source import open_source
+    from hedgerow.errors import OptionError
+    from hedgerow.schema.draft import draft_schema
+
+    if out.exists() and not overwrite:
+        raise OptionError(f'"{out}" exists already and was not touched; give another --out, or --overwrite.')
+    made = draft_schema(open_source(table).header(), sources or [], dataset=Path(table).stem)
+    try:
+        out.write_text(made.text, encoding="utf-8")
+    except OSError as error:
+        raise OptionError(f'"{out}" cannot be written ({error.strerror}). Nothing was written.') from None
+    print(f"{out}: {made.summary}")
+
+
+@app.command()
+def check(
+    schema: Annotated[Path, typer.Option("--schema", "-s", help="The schema file.")],
+    table: Annotated[str | None, typer.Argument(help="A table; without --private only its header is read.")] = None,
+    private: Annotated[
+        Path | None, typer.Option(help="Count misfits in the rows and write this PRIVATE page about them.")
+    ] = None,
+    ledger: Annotated[Path | None, typer.Option(help="The ledger that notes the look at exact data.")] = None,
+) -> None:
+    """Check a schema by itself, against a table's header, or (private) against its rows."""
+    from hedgerow.errors import OptionError
+    from hedgerow.schema import Schema
+
+    declared = Schema.load(schema)
+    if table is None:
+        if private is not None:
+            raise OptionError("--private counts misfits in a table's rows; name the table. Nothing was read.")
+        print(f"{schema}: {len(declared.columns)} columns, no fault found")
+        return
+    from hedgerow.engines.source import open_source
+
+    source = open_source(table)
+    declared.check_header(source.header())
+    if private is None:
+        print(f"{schema}: {len(declared.columns)} columns match the header of {table}; no row was read")
+        return
+    from hedgerow.evaluate.misfits import write_misfits
+
+    if ledger is not None:
+        from hedgerow.private.ledger import note_exact_access
+
+        note_exact_access(ledger, "schema check --private: misfits per column")
+    write_misfits(source, declared, private)
+    print(f"{private}: PRIVATE page with exact counts of misfits; do not publish it")
+
+
+@app.command("json-schema")
+def json_schema() -> None:
+    """Print a JSON Schema of the format, for editors."""
+    import json
+
+    from hedgerow.schema import Schema
+
+    print(json.dumps(Schema.json_schema(), indent=2, ensure_ascii=False))

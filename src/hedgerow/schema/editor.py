@@ -1,0 +1,50 @@
+"""A JSON Schema of the format, so that editors can complete and check a schema file while it is written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_SCALAR = {"type": ["string", "number", "boolean", "null"]}
+
+
+def editor_schema(generated: dict[str, Any]) -> dict[str, Any]:
+    """The generated description, adapted to what editors make of YAML: there `NO` or `1` may stand for text."""
+    kinds = generated["$defs"]
+    for name, kind in kinds.items():
+        kind.get("properties", {}).pop("discovered", None)
+        if name != "Group":
+            kind["required"] = ["type", *kind.get("required", [])]
+    kinds["Category"]["properties"]["values"]["anyOf"][1]["items"] = _SCALAR
+    kinds["Group"]["properties"]["allowed"]["anyOf"][1]["items"]["items"] = _SCALAR
+    for name in ("Date", "Datetime"):
+        for bound in ("min", "max"):
+            kinds[name]["properties"][bound] = {"type": "string", "format": "date"}
+    columns = generated["properties"]["columns"]["additionalProperties"]
+    columns["oneOf"].append({"$ref": "#/$defs/Codelist"})
+    columns.pop("discriminator", None)
+    kinds["Codelist"] = _codelist(kinds["Category"])
+    generated["properties"]["codelists"] = {
+        "description": "Lists of values that several columns share, by name.",
+        "type": "object",
+        "additionalProperties": {"type": "array", "items": _SCALAR},
+    }
+    sizes = {
+        "description": "The domain of a coded table: column → number of codes.",
+        "type": "object",
+        "additionalProperties": {"type": "integer", "minimum": 1},
+    }
+    whole = {key: value for key, value in generated.items() if key != "$defs"}
+    return {"$schema": DIALECT, "title": "Hedgerow schema", "anyOf": [whole, sizes], "$defs": kinds}
+
+
+def _codelist(category: dict[str, Any]) -> dict[str, Any]:
+    """A category whose values stand in a codelist."""
+    properties = {key: value for key, value in category["properties"].items() if key != "values"}
+    return {
+        **category,
+        "title": "Codelist",
+        "description": "A category with the values of a shared list.",
+        "properties": {**properties, "codelist": {"type": "string"}},
+        "required": ["codelist"],
+    }
