@@ -21,25 +21,33 @@ from hedgerow.measurement import Noise
 
 MARGIN = 1e-11
 """Relative slack for every transcendental function, far above their error and far below any use."""
+ROUNDING = 1e-14
+"""Absolute slack for a difference of terms of size one: many times the unit roundoff."""
+SMALLEST_DELTA = 1e-300
+"""Added to every δ, so that none is lost to underflow."""
 
 
 # ---------------------------------------------------------------- Gaussian differential privacy
 
 
 def gdp_delta(mu: float, epsilon: float) -> float:
-    """δ(ε) of μ-GDP, Φ(−ε/μ + μ/2) − e^ε·Φ(−ε/μ − μ/2), rounded up (Dong–Roth–Su 2019, Cor. 2.13)."""
+    """δ(ε) of μ-GDP, Φ(−ε/μ + μ/2) − e^ε·Φ(−ε/μ − μ/2), rounded up (Dong–Roth–Su 2019, Cor. 2.13).
+
+    The two terms nearly cancel when μ is small, so their rounding is added on the scale of the first one.
+    """
     from scipy.special import erfcx, log_ndtr, ndtr
 
     if mu == 0:
         return 0.0
     near, far = epsilon / mu - mu / 2, epsilon / mu + mu / 2
     if near > 0:
-        # e^ε·e^(−far²/2) = e^(−near²/2): the common factor comes out and nothing cancels badly
-        scaled = erfcx(near / math.sqrt(2)) - erfcx(far / math.sqrt(2))
-        delta = 0.5 * math.exp(-(near**2) / 2) * float(scaled)
+        # e^ε·e^(−far²/2) = e^(−near²/2): with the common factor taken out neither term underflows or overflows
+        common = 0.5 * math.exp(-(near**2) / 2)
+        first, second = common * float(erfcx(near / math.sqrt(2))), common * float(erfcx(far / math.sqrt(2)))
     else:
-        delta = float(ndtr(-near)) - math.exp(epsilon + float(log_ndtr(-far)))
-    return min(1.0, delta * (1 + MARGIN))
+        first, second = float(ndtr(-near)), math.exp(epsilon + float(log_ndtr(-far)))
+    delta = max(0.0, first - second)
+    return min(1.0, delta * (1 + MARGIN) + ROUNDING * (1 + epsilon) * first + SMALLEST_DELTA)
 
 
 def gdp_mu(epsilon: float, delta: float) -> float:
@@ -55,11 +63,14 @@ def gdp_mu(epsilon: float, delta: float) -> float:
             low = middle
         else:
             high = middle
-    return low * (1 - MARGIN)
+    # the second margin keeps the rounding of gdp_delta, ∝ 1/μ, from refusing what was calibrated here
+    return max(0.0, low * (1 - MARGIN) - ROUNDING)
 
 
 def gdp_epsilon(mu: float, delta: float) -> float:
     """The smallest ε (rounded up) at which μ-GDP gives (ε, δ)."""
+    if not delta > SMALLEST_DELTA:
+        raise BudgetError(f"Gaussian noise needs delta > 0, got {delta}.")
     if mu == 0:
         return 0.0
     low, high = 0.0, 1.0
@@ -92,13 +103,19 @@ def exponential_epsilon(spend: float) -> float:
     from scipy.special import log_ndtr
 
     half = math.sqrt(spend) / 2
-    return 2 * float(log_ndtr(half) - log_ndtr(-half)) * (1 - 4 * MARGIN)
+    if half < 1:  # the same, without cancellation
+        logit = 2 * math.atanh(math.erf(half / math.sqrt(2)))
+    else:
+        logit = float(log_ndtr(half) - log_ndtr(-half))
+    return 2 * logit * (1 - 4 * MARGIN)
 
 
 def _logistic_quantile(epsilon: float) -> float:
     """2·Φ⁻¹(1/(1+e^(−ε)))."""
-    from scipy.special import ndtri_exp
+    from scipy.special import erfinv, ndtri_exp
 
+    if epsilon < 1:  # the same, without cancellation
+        return 2 * math.sqrt(2) * float(erfinv(math.tanh(epsilon / 2)))
     return -2 * float(ndtri_exp(-epsilon - math.log1p(math.exp(-epsilon))))
 
 
@@ -124,6 +141,11 @@ class Charge:
     amount: Amount
     queries: tuple[dict[str, Any], ...] = ()
     extra: float = 0.0
+
+    def __post_init__(self) -> None:
+        positive = [self.scale, self.rows_per_person, *self.weights]
+        if not (all(0 < number < math.inf for number in positive) and 0 <= self.extra < math.inf):
+            raise BudgetError("a charge needs a positive scale, positive weights and at least one row per person.")
 
     @property
     def sensitivity(self) -> float:
@@ -218,7 +240,7 @@ class Guarantee:
 
 def whole(budget: Budget, direct_delta: float = 0.0) -> Amount:
     """The budget in exact units. `direct_delta` is set aside for discoveries before μ is calibrated."""
-    if budget.currency is Currency.PURE:
+    if budget.currency is Currency.PURE and not direct_delta:
         return Amount.of(Currency.PURE, Fraction(budget.epsilon))
     if not 0 <= direct_delta < budget.delta:
         raise BudgetError(

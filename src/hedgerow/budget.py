@@ -90,7 +90,7 @@ class Amount:
     def __sub__(self, other: Amount) -> Amount:
         self._same(other)
         if not other <= self:
-            raise BudgetError("an amount cannot be taken from a smaller one.")
+            raise BudgetError(f"{other} is asked; {self} remains. Nothing was spent.")
         return Amount(self.currency, self.units - other.units, self.delta_units - other.delta_units)
 
     def __le__(self, other: Amount) -> bool:
@@ -108,6 +108,8 @@ class Amount:
 
     def split(self, weights: Sequence[float]) -> list[Amount]:
         """Parts in proportion to the weights that add up to the units exactly (the last takes the rest)."""
+        if not (sum(weights) > 0 and all(0 <= weight < math.inf for weight in weights)):
+            raise HedgerowError("a split needs weights of at least 0 that are not all 0.")
         whole = sum((Fraction(weight) for weight in weights), Fraction(0))
         parts = [self.share(Fraction(weight) / whole) for weight in weights[:-1]]
         rest = self.units - sum(part.units for part in parts)

@@ -23,13 +23,13 @@ class Noise:
 
     @cached_property
     def variance(self) -> float:
-        """The exact variance of one draw. Rounding adds 1/12 once scale ≥ ½, and far less below."""
+        """The exact variance of one draw. Rounding adds 1/12 to a wide Gaussian (up to e^(−2π²·scale²)), less below."""
         if self.kind == "laplace":
             return 0.5 / math.sinh(0.5 / self.scale) ** 2 if self.scale > 1e-2 else 0.0
-        if self.scale >= 0.5:
+        if self.scale >= 2:
             return self.scale**2 + 1 / 12
         # Σ k²·P(k) = Σ_{k≥1} (2k−1)·P(|round| ≥ k)
-        return sum((2 * k - 1) * math.erfc((k - 0.5) / (self.scale * math.sqrt(2))) for k in range(1, 8))
+        return sum((2 * k - 1) * math.erfc((k - 0.5) / (self.scale * math.sqrt(2))) for k in range(1, 32))
 
     @property
     def std(self) -> float:
