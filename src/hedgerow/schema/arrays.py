@@ -50,9 +50,7 @@ def texts(array: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(kind):
         return pc.take(texts(array.dictionary), array.indices)
     if is_text(kind):
-        return array if kind == pa.string() else pc.cast(array, pa.string())
-    if _is_binary(kind):
-        return _text_of_binary(array)
+        return array
     if pa.types.is_floating(kind):
         return _text_of_floats(_floats(array))
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind):
@@ -65,7 +63,7 @@ def texts(array: pa.Array) -> pa.Array:
 
 
 def plain(array: pa.Array) -> pa.Array:
-    """One contiguous array without extension type or run-length encoding."""
+    """One contiguous array without extension type, run-length encoding, views or bytes that are meant as text."""
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
         if isinstance(array, pa.ChunkedArray):
@@ -74,11 +72,13 @@ def plain(array: pa.Array) -> pa.Array:
         array = array.storage
     if pa.types.is_run_end_encoded(array.type):
         array = pc.run_end_decode(array)
-    return array
+    if pa.types.is_string_view(array.type):
+        return pc.cast(array, pa.large_string())
+    return _text_of_binary(array) if _is_binary(array.type) else array
 
 
 def is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def is_number(kind: pa.DataType) -> bool:
@@ -103,10 +103,8 @@ def _read(array: pa.Array, of_text: Callable[..., Reading], of_typed: Callable[.
     kind = array.type
     if pa.types.is_dictionary(kind):
         return by_distinct(array, lambda values: _read(values, of_text, of_typed))
-    if _is_binary(kind):
-        array, kind = _text_of_binary(array), pa.string()
     if is_text(kind):
-        return of_text(array if kind == pa.string() else pc.cast(array, pa.string()))
+        return of_text(array)
     values = of_typed(array)
     if values is None:  # a type that cannot hold what was asked for
         return Reading(np.full(len(array), np.nan), nulls(array))
@@ -154,7 +152,7 @@ def _blank(array: pa.Array, values: FloatArray) -> BoolArray:
     if empty.any():
         places = np.flatnonzero(empty)
         trimmed = pc.utf8_lower(pc.utf8_trim_whitespace(pc.take(array, pa.array(places))))
-        says_nothing = pc.fill_null(pc.is_in(trimmed, pa.array(["", "nan"])), False)
+        says_nothing = pc.fill_null(pc.is_in(trimmed, pa.array(["", "nan"], trimmed.type)), False)
         empty[places] = np.asarray(says_nothing.to_numpy(zero_copy_only=False)) | nulls(trimmed)
     return empty
 

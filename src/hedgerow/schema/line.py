@@ -85,7 +85,8 @@ class LineColumn(Column):
         if not words or not is_text(kind):
             return
         places = np.flatnonzero(unread)
-        found = pc.index_in(pc.utf8_trim_whitespace(texts(array.take(pa.array(places)))), pa.array(words))
+        spelled = pc.utf8_trim_whitespace(texts(array.take(pa.array(places))))
+        found = pc.index_in(spelled, pa.array(words, spelled.type))
         word: IntArray = np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
         cells = np.array([self.layout.mark(mark) for mark in words], dtype=np.int64)
         codes[places[word >= 0]] = cells[word[word >= 0]]

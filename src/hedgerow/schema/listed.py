@@ -138,7 +138,7 @@ class Category(ListedColumn):
     def open_values(self, array: pa.Array) -> pa.Array:
         """Values as text for a private discovery; null where the value is missing or a mark."""
         spelled = texts(plain(array))
-        marked = pc.is_in(spelled, pa.array([*self.marks, ""], pa.string()))
+        marked = pc.is_in(spelled, pa.array([*self.marks, ""], spelled.type))
         return pc.if_else(marked, None, spelled)
 
 
@@ -172,7 +172,7 @@ class Boolean(ListedColumn):
 
 def _places(spelled: pa.Array, values: Sequence[str]) -> IntArray:
     """The place of each text in a list, −1 where it is not in it."""
-    found = pc.fill_null(pc.index_in(spelled, pa.array(list(values), pa.string())), -1)
+    found = pc.fill_null(pc.index_in(spelled, pa.array(list(values), spelled.type)), -1)
     return np.array(found.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 

@@ -1,0 +1,346 @@
+"""Laws of every column kind: nothing raises, codes stay inside, and what comes back lies in the cell it came from."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hedgerow.schema import Schema
+from hedgerow.schema.cells import Steps
+from hedgerow.schema.column import Column
+
+NASTY_TEXT = [
+    "", " ", "nan", "NaN", "inf", "-inf", "Infinity", "1e999", "-1e-999", "9" * 400,
+    "+5", ".", "1.", ".5", "0x10", "1_0",
+    "٣", "½", "NO", "no", "true", "06001", "6001", "-8", "NA", "other", "😀", "e\u0301",
+    "\u0000", "\u2028", "'; --", "=cmd()",
+    "2000-02-29", "1900-02-29", "2023-02-30", "0001-01-01", "9999-12-31", "2020-01-01T00:00:00Z", "2020-12-31T23:59:60",
+    "2019-12-31T23:30:00-05:00", "0001-01-01T00:00:00+14:00", "2020-06-15 12:30", "24:00", "20200101",
+]  # fmt: skip
+TYPED: list[tuple[pa.DataType, list[Any]]] = [
+    (pa.int64(), [0, 1, -1, 39, 2**63 - 1, -(2**63), 6001]),
+    (pa.uint64(), [0, 1, 39, 2**64 - 1]),
+    (pa.int8(), [0, 1, -8, 39]),
+    (pa.float64(), [0.0, -0.0, 39.0, 39.5, math.inf, -math.inf, math.nan, 1e300, 5e-324, -8.0]),
+    (pa.float32(), [0.0, 0.1, 39.0, math.inf, math.nan]),
+    (pa.bool_(), [True, False]),
+    (pa.decimal128(20, 2), [Decimal("39.00"), Decimal("-8.00"), Decimal("123456789012345.67")]),
+    (pa.date32(), [datetime.date(2000, 2, 29), datetime.date(1, 1, 1), datetime.date(9999, 12, 31)]),
+    (pa.date64(), [datetime.date(2000, 2, 29), datetime.date(1969, 12, 31)]),
+    (pa.timestamp("s"), [datetime.datetime(2000, 2, 29, 23, 59, 59), datetime.datetime(1, 1, 1)]),
+    (pa.timestamp("ns"), [datetime.datetime(1969, 12, 31, 23, 59, 59, 999999)]),
+    (pa.timestamp("us", "America/New_York"), [datetime.datetime(2019, 12, 31, 23, 30, tzinfo=datetime.UTC)]),
+    (pa.timestamp("ms", "Nowhere/Land"), [datetime.datetime(2020, 1, 1)]),
+    (pa.time32("s"), [datetime.time(12, 0)]),
+    (pa.duration("s"), [datetime.timedelta(days=1)]),
+    (pa.binary(), [b"39", b"\xff\xfe", b""]),
+    (pa.large_string(), ["39", "yes", ""]),
+    (pa.string_view(), ["39", "yes", ""]),
+    (pa.dictionary(pa.int8(), pa.string()), ["39", "NA", "yes", ""]),
+    (pa.dictionary(pa.int32(), pa.int64()), [39, -8, 2**62]),
+    (pa.list_(pa.int64()), [[1], []]),
+    (pa.struct([("a", pa.int64())]), [{"a": 1}]),
+    (pa.null(), []),
+]
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+marks = st.one_of(
+    st.booleans(),
+    st.dictionaries(st.sampled_from(["", "-8", "-9.5", "NA", "9999-12-31", "999"]), st.just("why"), min_size=1),
+)
+common = st.fixed_dictionaries({}, optional={"missing": marks, "other": st.booleans()})
+
+
+@st.composite
+def integers(draw: st.DrawFn) -> dict[str, Any]:
+    low = draw(st.integers(-10_000, 10_000))
+    wide = draw(st.booleans())
+    high = low + draw(st.integers(20, 10**12 if wide else 2_000))
+    column: dict[str, Any] = {"type": "integer", "min": low, "max": high}
+    if wide or draw(st.booleans()):
+        inner = st.lists(st.integers(low + 1, high - 1), min_size=1, max_size=5, unique=True).map(sorted)
+        column["bins"] = draw(st.one_of(st.integers(1, 20), inner))
+        column["closed"] = draw(st.sampled_from(["left", "right"]))
+    if draw(st.booleans()):
+        column["heaps"] = draw(st.sampled_from([[100, 20, 50, 25, 10, 5, 2], [7], [10, 3], [1000, 5]]))
+    if draw(st.booleans()):
+        column["special"] = draw(st.lists(st.integers(low - 5, high + 5), max_size=3, unique=True))
+    return column
+
+
+@st.composite
+def reals(draw: st.DrawFn) -> dict[str, Any]:
+    low = draw(st.floats(-1e6, 1e6))
+    high = low + draw(st.floats(1e-3, 1e9))
+    column: dict[str, Any] = {
+        "type": "number",
+        "min": low,
+        "max": high,
+        "closed": draw(st.sampled_from(["left", "right"])),
+    }
+    column["bins"] = draw(st.one_of(st.integers(1, 30), st.just([low + (high - low) / 3, low + (high - low) / 2])))
+    if draw(st.booleans()):
+        column["special"] = [low, high + 1]
+    return column
+
+
+@st.composite
+def calendar(draw: st.DrawFn) -> dict[str, Any]:
+    low = draw(st.dates(datetime.date(1, 1, 1), datetime.date(9000, 1, 1)))
+    high = low + datetime.timedelta(days=draw(st.integers(0, 9_000)))
+    if draw(st.booleans()):
+        step = draw(st.sampled_from(["day", "week", "month", "quarter", "year"]))
+        return {"type": "date", "min": low.isoformat(), "max": high.isoformat(), "step": step}
+    start = datetime.datetime.combine(low, draw(st.times()).replace(microsecond=0, tzinfo=None))
+    step = draw(st.sampled_from(["second", "minute", "hour", "day", "week", "month", "quarter", "year"]))
+    width = {"second": 1, "minute": 60, "hour": 3600}.get(step, 86_400)
+    end = start + datetime.timedelta(seconds=width * draw(st.integers(0, 9_000)))
+    return {"type": "datetime", "min": start.isoformat(), "max": end.isoformat(), "step": step}
+
+
+categories = st.fixed_dictionaries(
+    {
+        "type": st.just("category"),
+        "values": st.lists(
+            st.one_of(texts, st.sampled_from(["39", "06001", "6001", "yes", "no", "other", "1", "NO"])),
+            min_size=1, max_size=8, unique=True,
+        ),
+    },
+    optional={"ordered": st.booleans()},
+)  # fmt: skip
+declarations = st.one_of(
+    integers(),
+    reals(),
+    calendar(),
+    categories,
+    st.just({"type": "boolean"}),
+    st.builds(lambda size: {"type": "code", "size": size}, st.integers(1, 300)),
+)
+
+
+@st.composite
+def columns(draw: st.DrawFn) -> Column:
+    declaration = draw(declarations)
+    extra = draw(common)
+    if isinstance(extra.get("missing"), dict) or extra.get("missing"):
+        named = extra["missing"] if isinstance(extra["missing"], dict) else {"": ""}
+        if set(named) & set(declaration.get("values", [])):
+            extra.pop("missing")
+    return Schema(columns={"x": {**declaration, **extra}}).columns["x"]
+
+
+@st.composite
+def arrays(draw: st.DrawFn, column: Column) -> pa.Array:
+    """Text and typed arrays: nasty ones, and some near the declaration."""
+    if draw(st.booleans()):
+        kind, pool = draw(st.sampled_from(TYPED))
+        items = draw(st.lists(st.sampled_from([*pool, None]), max_size=12)) if pool else [None]
+        return pa.array(items, kind)
+    near = [str(getattr(column, key)) for key in ("min", "max") if hasattr(column, key)]
+    near += [str(each) for each in (*getattr(column, "special", ()), *getattr(column, "listed", ()), *column.marks)]
+    near += ["3", "17"]
+    odd = st.one_of(texts, st.integers(-3000, 10**13).map(str), st.floats().map(str))
+    any_text = st.one_of(st.none(), st.sampled_from(NASTY_TEXT), st.sampled_from(near), odd)
+    items = draw(st.lists(any_text, max_size=12))
+    return pa.array(items, pa.string())
+
+
+@settings(deadline=None, max_examples=600)
+@given(data=st.data())
+def test_decoding_an_encoded_value_stays_in_its_cell(data: st.DataObject) -> None:
+    column = data.draw(columns())
+    array = data.draw(arrays(column))
+    codes, outside = column.encode(array)
+    attributes = column.attributes("x")
+    assert len(codes) == len(attributes)
+    assert len(outside) == len(array)
+    for attribute, code in zip(attributes, codes, strict=True):
+        assert len(code) == len(array)
+        assert ((code >= 0) & (code < attribute.size)).all()
+
+    decoded = column.decode(codes, np.random.default_rng(data.draw(st.integers(0, 99))))
+    assert decoded.type == column.arrow_type
+    assert len(decoded) == len(array)
+    again, still_outside = column.encode(decoded)
+    layout = column.layout
+    kept = codes[0] < layout.values
+    for before, after in zip(codes, again, strict=True):
+        assert (before[kept] == after[kept]).all()
+    hidden = codes[0] == layout.hidden
+    assert (again[0][hidden] < layout.values).all(), "a hidden cell comes back as an allowed value"
+    assert not still_outside[kept | hidden].any(), "whatever comes back as a value is declared"
+    for place in np.flatnonzero(~kept & ~hidden):
+        same = again[0][place] == codes[0][place]
+        assert same or not decoded[place].is_valid, "a mark comes back as itself, or as null where the type lacks it"
+    if not column.missing and not column.other:
+        assert decoded.null_count == 0
+
+
+@settings(deadline=None, max_examples=300)
+@given(data=st.data())
+def test_each_value_is_coded_by_itself(data: st.DataObject) -> None:
+    """A row's code must not depend on the other rows, or a neighbour would move more than one row."""
+    column = data.draw(columns())
+    array = data.draw(arrays(column))
+    together, outside = column.encode(array)
+    for place in range(len(array)):
+        alone, misfit = column.encode(array.slice(place, 1))
+        assert [code[0] for code in alone] == [code[place] for code in together]
+        assert misfit[0] == outside[place]
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        {"type": "integer", "min": 0, "max": 115},
+        {"type": "integer", "min": 0, "max": 1000, "bins": 25},
+        {"type": "integer", "min": 0, "max": 5, "missing": {"39": "unknown"}},
+        {"type": "number", "min": 0, "max": 115, "bins": 10, "special": [39]},
+        {"type": "code", "size": 100},
+        {"type": "category", "values": ["39", "40"]},
+        {"type": "category", "values": ["40"], "missing": {"39": "unknown"}},
+    ],
+)
+def test_thirty_nine_is_thirty_nine_however_it_is_held(declaration: dict[str, Any]) -> None:
+    column = Schema(columns={"x": declaration}).columns["x"]
+    held = [
+        pa.array(["39"]),
+        pa.array([39], pa.int64()),
+        pa.array([39], pa.uint8()),
+        pa.array([39.0], pa.float64()),
+        pa.array([39.0], pa.float32()),
+        pa.array([Decimal("39.00")], pa.decimal128(10, 2)),
+        pa.array(["39"]).dictionary_encode(),
+        pa.array([39]).dictionary_encode(),
+        pa.array([b"39"], pa.binary()),
+        pa.chunked_array([pa.array([39])]),
+    ]
+    results = {(int(column.encode(array).codes[0][0]), bool(column.encode(array).outside[0])) for array in held}
+    assert len(results) == 1
+    assert not results.pop()[1]
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    low=st.integers(-500, 500),
+    widths=st.lists(st.integers(1, 60), min_size=1, max_size=6),
+    heaps=st.sampled_from([(), (10, 5, 2), (100, 20, 50, 25, 10, 5, 2), (7, 3)]),
+    avoid=st.sets(st.integers(-500, 700), max_size=8),
+)
+def test_a_class_is_drawn_uniformly_from_all_its_values(
+    low: int, widths: list[int], heaps: tuple[int, ...], avoid: set[int]
+) -> None:
+    """Ranks in closed form agree with counting one by one: every admissible value, and no other, has its rank."""
+    starts = [low + sum(widths[:place]) for place in range(len(widths))]
+    last = low + sum(widths) - 1
+    steps = Steps(starts, last, heaps, sorted(avoid))
+    numbers = np.arange(low, last + 1)
+    cell = steps.cell(numbers.astype(float))
+    divisibility = steps.divisibility(numbers.astype(float))
+    for place, one in enumerate(steps._classes):
+        for run in range(len(starts)):
+            members = [
+                number for number, at, kind in zip(numbers.tolist(), cell, divisibility, strict=True)
+                if at == run and kind == place and number not in avoid
+            ]  # fmt: skip
+            assert one.count[run] == len(members)
+            if members:
+                drawn = one.draw(np.full(len(members), run), _Ladder(len(members)))  # type: ignore[arg-type]
+                assert drawn.tolist() == members
+
+
+class _Ladder:
+    """Coins that come up 0, 1, 2, …"""
+
+    def __init__(self, count: int):
+        self._count = count
+
+    def integers(self, low: int, high: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        assert (high == self._count).all()
+        return np.arange(self._count)
+
+
+def test_a_class_that_a_bin_lacks_falls_back_to_any_value_of_the_bin() -> None:
+    column = Schema(columns={"x": {"type": "integer", "min": 1, "max": 9, "bins": [4], "heaps": [100]}}).columns["x"]
+    drawn = column.decode([np.zeros(500, int), np.zeros(500, int)], np.random.default_rng(0)).to_pylist()
+    assert set(drawn) == {1, 2, 3}
+
+
+@pytest.mark.parametrize(
+    ("declaration", "value", "code"),
+    [
+        ({"type": "integer", "min": 1, "max": 99, "bins": [20, 50]}, "20", 1),
+        ({"type": "integer", "min": 1, "max": 99, "bins": [20, 50], "closed": "right"}, "20", 0),
+        ({"type": "integer", "min": 1, "max": 99, "bins": [20, 50], "closed": "right"}, "21", 1),
+        ({"type": "integer", "min": 0, "max": 9, "bins": 3}, "2", 0),
+        ({"type": "integer", "min": 0, "max": 9, "bins": 3}, "3", 1),
+        ({"type": "integer", "min": 0, "max": 9}, "-inf", 0),
+        ({"type": "integer", "min": 0, "max": 9}, "1e300", 9),
+        ({"type": "integer", "min": 0, "max": 9}, "", 10),
+        ({"type": "integer", "min": 0, "max": 9, "other": True}, "10", 10),
+        ({"type": "integer", "min": 0, "max": 9, "other": True}, "3.5", 10),
+        ({"type": "integer", "min": 0, "max": 9, "other": True}, "three", 10),
+        ({"type": "integer", "min": 0, "max": 9}, "3.5", 3),
+        ({"type": "integer", "min": 0, "max": 9, "special": [99], "missing": {"-8": "r", "NA": "n"}}, "99", 10),
+        ({"type": "integer", "min": 0, "max": 9, "special": [99], "missing": {"-8": "r", "NA": "n"}}, "-8", 11),
+        ({"type": "integer", "min": 0, "max": 9, "special": [99], "missing": {"-8": "r", "NA": "n"}}, "NA", 12),
+        ({"type": "integer", "min": 0, "max": 9, "special": [99], "missing": {"-8": "r", "NA": "n"}}, "", 13),
+        ({"type": "number", "min": 0, "max": 10, "bins": 10}, "10", 9),
+        ({"type": "number", "min": 0, "max": 10, "bins": 10, "closed": "right"}, "0", 0),
+        ({"type": "number", "min": 0, "max": 10, "bins": 10, "closed": "right"}, "1", 0),
+        ({"type": "category", "values": ["a", "b"]}, "c", 2),
+        ({"type": "category", "values": ["a", "b"], "missing": True}, "", 2),
+        ({"type": "category", "values": ["a", "b"], "missing": True}, "c", 3),
+        ({"type": "category", "values": ["a", "other"], "other": True}, "c", 1),
+        ({"type": "boolean"}, "Yes", 1),
+        ({"type": "boolean"}, "F", 0),
+        ({"type": "boolean"}, "maybe", 2),
+        ({"type": "date", "min": "2000-01-15", "max": "2001-12-31", "step": "month"}, "2000-02-29", 1),
+        ({"type": "date", "min": "2000-01-01", "max": "2001-12-31", "step": "year"}, "2001-01-01", 1),
+        ({"type": "date", "min": "2024-01-01", "max": "2024-12-31", "step": "week"}, "2024-01-08", 1),
+        ({"type": "datetime", "min": "2020-01-01", "max": "2020-01-02"}, "2019-12-31T23:30:00-05:00", 4),
+        ({"type": "code", "size": 5}, "7", 4),
+        ({"type": "code", "size": 5}, "", 0),
+    ],
+)
+def test_worked_examples(declaration: dict[str, Any], value: str, code: int) -> None:
+    column = Schema(columns={"x": declaration}).columns["x"]
+    assert column.encode(pa.array([value])).codes[0].tolist() == [code]
+
+
+def test_marks_come_back_as_themselves_and_types_stay() -> None:
+    named = {"": "not asked", "-8": "refused"}
+    integer = Schema(columns={"x": {"type": "integer", "min": 0, "max": 9, "missing": named}}).columns["x"]
+    codes, _ = integer.encode(pa.array(["3", "", "-8", None]))
+    assert integer.decode(codes, np.random.default_rng(0)).to_pylist() == [3, None, -8, None]
+    category = Schema(columns={"x": {"type": "category", "values": ["NO"], "missing": named, "other": True}}).columns[
+        "x"
+    ]
+    codes, _ = category.encode(pa.array(["NO", "", "-8", None, "SE"]))
+    assert category.decode(codes, np.random.default_rng(0)).to_pylist() == ["NO", None, "-8", None, "other"]
+
+
+def test_hidden_cells_are_filled_from_the_other_rows() -> None:
+    column = Schema(columns={"x": {"type": "category", "values": ["a", "b", "c"]}}).columns["x"]
+    codes, outside = column.encode(pa.array(["b"] * 5 + [None, "z"]))
+    assert outside.tolist() == [False] * 5 + [True, True]
+    assert column.decode(codes, np.random.default_rng(0)).to_pylist() == ["b"] * 7
+    lonely, _ = column.encode(pa.array(["z"] * 300))
+    assert set(column.decode(lonely, np.random.default_rng(0)).to_pylist()) == {"a", "b", "c"}
+
+
+def test_draws_within_a_bin_are_uniform_and_leave_special_values_alone() -> None:
+    declaration = {"type": "integer", "min": 0, "max": 9, "bins": 1, "special": [0, 5]}
+    column = Schema(columns={"x": declaration}).columns["x"]
+    drawn = np.array(column.decode([np.zeros(80_000, int)], np.random.default_rng(1)))
+    counts = np.bincount(drawn, minlength=10)
+    assert counts[[0, 5]].sum() == 0
+    assert np.abs(counts[[1, 2, 3, 4, 6, 7, 8, 9]] - 10_000).max() < 600  # six standard deviations
