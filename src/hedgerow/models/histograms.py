@@ -33,6 +33,10 @@ class Histograms:
         if sorted(covered) != sorted(domain.names):
             raise HedgerowError("the parts of a histogram model must cover each attribute exactly once.")
         for part in parts:
+            cells = domain.cells(part.marginal) if part.cells is None else len(part.cells)
+            if len(part.weights) != cells:
+                what = " × ".join(part.marginal)
+                raise HedgerowError(f"the histogram of {what} has {len(part.weights)} weights for {cells} cells.")
             if part.weights.size == 0 or part.weights.min() < 0 or part.weights.sum() <= 0:
                 raise HedgerowError(f"the histogram of {' × '.join(part.marginal)} has no mass, or negative mass.")
         self.domain = domain

@@ -80,13 +80,16 @@ class Ledger:
         if self.budget.currency is Currency.PURE:
             return max(0.0, self.budget.epsilon - self.spent().value)
         spent = self.spent()
+
+        def fits(epsilon: float) -> bool:
+            return covers(self.budget, spent + whole(Budget(epsilon, delta)))
+
         low, high = 0.0, self.budget.epsilon
+        while fits(high):
+            low, high = high, 2 * high
         for _ in range(40):
             middle = (low + high) / 2
-            if covers(self.budget, spent + whole(Budget(middle, delta))):
-                low = middle
-            else:
-                high = middle
+            low, high = (middle, high) if fits(middle) else (low, middle)
         return low
 
     def check(self, dataset: str | None, budget: Budget) -> None:

@@ -1,0 +1,59 @@
+"""What tests share: a quick Hypothesis profile, a way to run the command line, and the real tables where present."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("quick", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("quick")
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED_DATA = ROOT.parent / "shared" / "data"
+
+
+@pytest.fixture
+def real_table():
+    """The folder of a real table, or a skip where the real tables are not at hand."""
+
+    def find(name):
+        folder = SHARED_DATA / name
+        if not folder.is_dir():
+            pytest.skip(f"the real table {name} is not at hand")
+        return folder
+
+    return find
+
+
+class Finished:
+    """A command that has ended: exit code, stdout, stderr, and stdout read as JSON."""
+
+    def __init__(self, done):
+        self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def hedgerow(tmp_path):
+    """Run the command line in a folder of its own."""
+
+    def run(*words, env=None, timeout=120):
+        done = subprocess.run(
+            [sys.executable, "-c", "from hedgerow.cli import main; main()", *map(str, words)],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            env={**os.environ, **(env or {})},
+            check=False,
+        )
+        return Finished(done)
+
+    return run

@@ -1,0 +1,164 @@
+"""The lifetime ledger: append-only, exact, and true after a kill."""
+
+import json
+import multiprocessing
+import os
+import random
+import signal
+import time
+
+import pytest
+
+from hedgerow.accounting import covers, whole
+from hedgerow.budget import Budget, Currency
+from hedgerow.errors import BudgetError, OptionError
+from hedgerow.private.ledger import Ledger, equivalent_epsilon, note_exact_access
+
+LIFETIME = Budget(4.0, 1e-8)
+RUN = Budget(1.0, 1e-9)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger.create(tmp_path / "people.ledger", "people", LIFETIME)
+
+
+def test_debits_add_up_exactly_until_the_next_would_not_fit(ledger):
+    runs = 0
+    with pytest.raises(BudgetError, match=r"asks for ε = 1; .* left .* too little\). Nothing was read"):
+        while True:
+            ledger.debit(RUN, whole(RUN), "independent")
+            runs += 1
+    assert ledger.spent().units == runs * whole(RUN).units
+    assert covers(LIFETIME, ledger.spent())
+    assert not covers(LIFETIME, ledger.spent() + whole(RUN))
+    # Gaussian composition: more than the four releases that adding up ε would allow
+    assert runs > 4
+    assert equivalent_epsilon(ledger) <= 4.0
+
+
+def test_what_is_left_can_be_spent_and_not_more(ledger):
+    ledger.debit(RUN, whole(RUN), "independent")
+    left = ledger.remaining_epsilon(1e-9)
+    rest = Budget(left, 1e-9)
+    ledger.debit(rest, whole(rest), "independent")
+    assert ledger.remaining_epsilon(1e-9) < 1e-6 * left + 1e-6
+    with pytest.raises(BudgetError):
+        ledger.check("people", Budget(0.01, 1e-9))
+
+
+def test_pure_ledgers_take_pure_runs_only_and_gaussian_ledgers_take_both(tmp_path, ledger):
+    pure = Ledger.create(tmp_path / "pure.ledger", "people", Budget(2.0, 0.0))
+    with pytest.raises(BudgetError, match="pure ε only"):
+        pure.check("people", RUN)
+    pure.debit(Budget(1.5, 0.0), whole(Budget(1.5, 0.0)), "independent")
+    assert pure.remaining_epsilon(0.0) == pytest.approx(0.5)
+    entry = ledger.debit(Budget(0.5, 0.0), whole(Budget(0.5, 0.0)), "independent")
+    assert entry.number == 1
+    assert ledger.spent().currency is Currency.GDP
+
+
+def test_another_datasets_ledger_is_refused(ledger):
+    with pytest.raises(BudgetError, match='belongs to the dataset "people", the schema declares "patients"'):
+        ledger.check("patients", RUN)
+
+
+def test_an_existing_file_is_never_overwritten(ledger, tmp_path):
+    before = ledger.path.read_bytes()
+    with pytest.raises(OptionError, match="exists already"):
+        Ledger.create(ledger.path, "people", LIFETIME)
+    assert ledger.path.read_bytes() == before
+    with pytest.raises(OptionError, match="cannot be read"):
+        Ledger(tmp_path / "missing.ledger")
+    (tmp_path / "other").write_text('{"after": "", "format": "something else"}\n')
+    with pytest.raises(BudgetError, match="not a Hedgerow ledger"):
+        Ledger(tmp_path / "other")
+
+
+@pytest.mark.parametrize("change", ["edit", "drop", "swap"])
+def test_an_altered_ledger_is_noticed(ledger, change):
+    for _ in range(3):
+        ledger.debit(RUN, whole(RUN), "independent")
+    lines = ledger.path.read_bytes().splitlines(keepends=True)
+    if change == "edit":
+        record = json.loads(lines[1])
+        record["debit"]["units"] = "1"
+        lines[1] = json.dumps(record).encode() + b"\n"
+    elif change == "drop":
+        del lines[1]
+    else:
+        lines[1], lines[2] = lines[2], lines[1]
+    ledger.path.write_bytes(b"".join(lines))
+    with pytest.raises(BudgetError, match="was altered"):
+        Ledger(ledger.path)
+
+
+@pytest.mark.parametrize("cut", [1, 5, 60])
+def test_a_line_cut_short_by_a_kill_is_no_record(ledger, cut):
+    ledger.debit(RUN, whole(RUN), "independent")
+    whole_bytes = ledger.path.read_bytes()
+    ledger.debit(RUN, whole(RUN), "independent")
+    ledger.path.write_bytes(ledger.path.read_bytes()[:-cut])
+    assert ledger.spent().units == whole(RUN).units
+    ledger.debit(RUN, whole(RUN), "independent")
+    assert Ledger(ledger.path).spent().units == 2 * whole(RUN).units
+    assert ledger.path.read_bytes().startswith(whole_bytes)
+
+
+def test_looking_at_exact_data_leaves_a_record(ledger):
+    note_exact_access(ledger.path, "evaluate")
+    assert ledger.entries()[-1].record["looked"] == "evaluate"
+    assert not ledger.spent()
+
+
+def _spend_forever(path, drawn):
+    ledger = Ledger(path)
+    with open(drawn, "ab", buffering=0) as file:
+        while True:
+            try:
+                ledger.debit(Budget(0.01, 1e-12), whole(Budget(0.01, 1e-12)), "independent")
+            except BudgetError:
+                return
+            file.write(b"x")  # the draw: only after the debit returned
+
+
+def test_killed_at_random_moments_no_draw_is_without_its_debit(tmp_path):
+    """100 kills; the number of debits is never below the number of draws."""
+    ledger = Ledger.create(tmp_path / "l", "people", Budget(50.0, 1e-8))
+    drawn = tmp_path / "drawn"
+    moments = random.Random(7)
+    context = multiprocessing.get_context("fork")
+    for _ in range(100):
+        worker = context.Process(target=_spend_forever, args=(ledger.path, drawn))
+        worker.start()
+        time.sleep(moments.uniform(0.002, 0.03))
+        os.kill(worker.pid, signal.SIGKILL)
+        worker.join()
+        debits = sum("debit" in entry.record for entry in Ledger(ledger.path).entries())
+        draws = drawn.stat().st_size if drawn.exists() else 0
+        assert draws <= debits
+    assert debits > 0
+
+
+def test_eight_writers_hold_the_budget_exactly(tmp_path):
+    budget, run = Budget(1.0, 1e-8), Budget(0.05, 1e-12)
+    ledger = Ledger.create(tmp_path / "l", "people", budget)
+    context = multiprocessing.get_context("fork")
+    workers = [context.Process(target=_spend_all, args=(ledger.path, run)) for _ in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    spent = Ledger(ledger.path).spent()
+    assert spent.units % whole(run).units == 0
+    assert covers(budget, spent)
+    assert not covers(budget, spent + whole(run))
+
+
+def _spend_all(path, run):
+    ledger = Ledger(path)
+    try:
+        while True:
+            ledger.debit(run, whole(run), "independent")
+    except BudgetError:
+        pass

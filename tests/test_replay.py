@@ -1,0 +1,157 @@
+"""The replay audit passes for what is private and catches what is not."""
+
+import numpy as np
+import pytest
+
+from hedgerow import methods
+from hedgerow.audit import Violation, check_method
+from hedgerow.audit.method import BUDGETS, KINDS, check_noise, pairs, replay_pair
+from hedgerow.audit.replay import Recorder
+from hedgerow.measurement import Noise
+from hedgerow.methods.independent import Independent
+from hedgerow.models.histograms import Histograms, Part
+from hedgerow.private import account, mechanisms, vault
+from hedgerow.private.exact import Exact
+from hedgerow.query import MarginalQuery, total_query
+
+
+@pytest.mark.parametrize("name", methods.names())
+def test_every_method_keeps_every_law(name):
+    check_method(methods.build(name))
+
+
+def test_the_pairs_are_of_every_kind_and_differ_by_one_person():
+    made = list(pairs(len(KINDS)))
+    assert [pair.kind for pair in made] == list(KINDS)
+    for pair in made:
+        gone = set(pair.table["id"].to_pylist()) - set(pair.neighbour["id"].to_pylist())
+        assert gone == {"canary"}
+
+
+# ---------------------------------------------------------------- mutants: each breaks one rule and must be caught
+
+
+def test_mutant_bound_on_rows_per_person_dropped(monkeypatch):
+    original = vault.Vault.__init__
+
+    def forgetful(self, engine, domain, rows_per_person, *rest):
+        original(self, engine, domain, 1, *rest)
+
+    monkeypatch.setattr(vault.Vault, "__init__", forgetful)
+    with pytest.raises(Violation, match="declares the sensitivity"):
+        check_method(Independent())
+
+
+def test_mutant_noise_halved(monkeypatch):
+    original = mechanisms.Mechanisms._draw
+
+    def timid(self, noise, count):
+        return original(self, Noise(noise.kind, noise.scale / 2), count)
+
+    monkeypatch.setattr(mechanisms.Mechanisms, "_draw", timid)
+    with pytest.raises(Violation, match="noise drawn is not the noise charged"):
+        check_method(Independent())
+
+
+def test_mutant_debit_skipped(monkeypatch):
+    def generous(self, charge):
+        self.charges.append(charge)
+
+    monkeypatch.setattr(account.Account, "debit", generous)
+
+    class Greedy(Independent):
+        def run(self, curator, progress):
+            for _ in range(2):
+                super().run(curator, progress)
+            return super().run(curator, progress)
+
+    with pytest.raises(Violation, match="add up to the budget"):
+        check_method(Greedy())
+
+
+class Peeking(Independent):
+    """Reads something exact from the vault behind the curator's back; `peek` says what."""
+
+    def run(self, curator, progress):
+        model = super().run(curator, progress)
+        return self.peek(curator, model)
+
+
+def exact_rows(curator):
+    return int(next(iter(curator._engine.count([total_query(curator.domain)]))).opened().sum())
+
+
+class ExactTotal(Peeking):
+    @staticmethod
+    def peek(curator, model):
+        model = getattr(model, "model", model)
+        return Histograms(model.domain, model.parts, float(exact_rows(curator)))
+
+
+class ExactStopping(Independent):
+    """Decides from the exact number of rows whether to split its charge."""
+
+    def run(self, curator, progress):
+        if exact_rows(curator) % 2:
+            curator.total(spend=curator.remaining.share(0.01))
+        return super().run(curator, progress)
+
+
+class ExactPartition(Independent):
+    """Chooses a partition from exact counts, as a printed method does."""
+
+    def run(self, curator, progress):
+        name = curator.domain.names[2]
+        query = MarginalQuery(curator.domain, (name,))
+        exact = next(iter(curator._engine.count([query]))).opened()
+        blocks = (exact > np.median(exact)).astype(np.int64)
+        blocks[0] = 1
+        grouped = MarginalQuery(curator.domain, (name,), blocks=blocks)
+        curator.measure([grouped], spend=curator.remaining.share(0.1))
+        return super().run(curator, progress)
+
+
+@pytest.mark.parametrize("mutant", [ExactTotal, ExactStopping, ExactPartition])
+def test_mutants_that_look_at_exact_counts_are_caught(mutant):
+    with pytest.raises(Violation):
+        check_method(mutant(), count=4 * len(KINDS))
+
+
+def test_replay_attains_the_sensitivity_it_declares():
+    """The person with the most rows, all in one cell, moves a count by exactly θ: the bound is tight."""
+    found = [replay_pair(Independent(), BUDGETS[0], pair).ratios[0] for pair in pairs(len(KINDS))]
+    assert max(found) == pytest.approx(1.0)
+    assert all(ratio <= 1 + 1e-9 for ratio in found)
+
+
+@pytest.mark.parametrize(("factor", "caught"), [(1.0, False), (0.67, True), (1.5, True)])
+def test_three_arms_of_the_noise_check(factor, caught):
+    recorder = Recorder()
+    noise = Noise("gaussian", 20.0)
+    for _ in range(10):
+        recorder.noisy_counts(Exact(np.zeros(1000, dtype=np.int64)), 1000, noise)
+    calls = [
+        type(call)((*call.asked[:2], Noise("gaussian", 20.0 * factor)), call.cells, call.counts, call.answer)
+        for call in recorder.calls
+    ]
+    if caught:
+        with pytest.raises(Violation):
+            check_noise(calls)
+    else:
+        check_noise(calls)
+
+
+def test_a_model_that_cannot_be_saved_is_caught():
+    class Forgetful(Histograms):
+        def state(self):
+            flat = [Part(part.marginal, np.ones(len(part.weights)), part.cells) for part in self.parts]
+            return Histograms(self.domain, flat, self.total).state()
+
+    class Losing(Independent):
+        def run(self, curator, progress):
+            model = super().run(curator, progress)
+            inner = getattr(model, "model", model)
+            return Forgetful(inner.domain, inner.parts, inner.total)
+
+    with pytest.raises(Violation):
+        check_method(Losing(merge=0.0))

@@ -1,0 +1,197 @@
+"""The vault: charge, then count, then draw; nothing else."""
+
+import numpy as np
+import pytest
+
+from hedgerow.accounting import whole
+from hedgerow.budget import Budget
+from hedgerow.curator import INDEPENDENCE, Candidate, Recoding
+from hedgerow.domain import Domain
+from hedgerow.engines.arrow import ArrowEngine
+from hedgerow.errors import BudgetError, HedgerowError
+from hedgerow.measurement import Threshold
+from hedgerow.models.histograms import Histograms, Part
+from hedgerow.private.account import Account
+from hedgerow.private.exact import SparseCounts
+from hedgerow.private.mechanisms import Mechanisms
+from hedgerow.private.noise import UnsafeSeededStream
+from hedgerow.private.scores import _distance, _independence, grid_scores
+from hedgerow.private.vault import Vault
+from hedgerow.query import MarginalQuery
+
+DOMAIN = Domain.of({"a": 3, "b": 4, "c": 2})
+CODES = {
+    "a": np.array([0, 0, 1, 2, 2, 2], dtype=np.uint8),
+    "b": np.array([0, 1, 2, 3, 3, 0], dtype=np.uint8),
+    "c": np.array([0, 1, 0, 1, 0, 1], dtype=np.uint8),
+}
+
+
+class CountingEngine(ArrowEngine):
+    """Notes every time that the data are touched."""
+
+    touched = 0
+
+    def count(self, queries):
+        type(self).touched += 1
+        return super().count(queries)
+
+
+def make_vault(budget=None, rows_per_person=1, engine=None, seed=0):
+    budget = budget or Budget(1.0)
+    account = Account(whole(budget))
+    engine = engine or ArrowEngine.from_codes(DOMAIN, CODES)
+    mechanisms = Mechanisms(UnsafeSeededStream(seed))
+    return Vault(engine, DOMAIN, rows_per_person, account, mechanisms, np.random.default_rng(0)), account
+
+
+def uniform(total=6.0):
+    return Histograms(DOMAIN, [Part((a.name,), np.ones(a.size)) for a in DOMAIN], total)
+
+
+@pytest.mark.parametrize("delta", [1e-9, 0.0])
+def test_a_refused_charge_makes_no_engine_call_and_says_what_is_left(delta):
+    engine = CountingEngine.from_codes(DOMAIN, CODES)
+    vault, account = make_vault(Budget(1.0, delta), engine=engine)
+    all_of_it = vault.remaining
+    vault.measure([MarginalQuery(DOMAIN, ("a",))], spend=all_of_it.share(0.8))
+    CountingEngine.touched = 0
+    query = MarginalQuery(DOMAIN, ("b",))
+    candidates = [Candidate(query)]
+    for ask in (
+        lambda: vault.measure([query], spend=all_of_it.share(0.5)),
+        lambda: vault.select(candidates, against=uniform(), spend=all_of_it.share(0.5)),
+        lambda: vault.score(candidates, against=uniform(), spend=all_of_it.share(0.5)),
+        lambda: vault.total(spend=all_of_it.share(0.5)),
+    ):
+        with pytest.raises(BudgetError, match=r"asks for 0\.5 of the budget; 0\.2 remains"):
+            ask()
+    assert CountingEngine.touched == 0
+    assert len(account.charges) == 1
+
+
+def test_the_ledger_is_debited_before_the_first_count_and_only_once():
+    events = []
+
+    class Engine(ArrowEngine):
+        def count(self, queries):
+            events.append("count")
+            return super().count(queries)
+
+    account = Account(whole(Budget(1.0)), open_books=lambda: events.append("debit"))
+    engine = Engine.from_codes(DOMAIN, CODES)
+    vault = Vault(engine, DOMAIN, 1, account, Mechanisms(), np.random.default_rng(0))
+    vault.total(spend=vault.remaining.share(0.5))
+    vault.total(spend=vault.remaining)
+    assert events == ["debit", "count", "count"]
+
+
+def test_weights_divide_the_noise_and_everything_is_spent_to_the_last_unit():
+    vault, account = make_vault()
+    queries = [MarginalQuery(DOMAIN, (name,)) for name in DOMAIN.names]
+    first, second, third = vault.measure(queries, spend=vault.remaining, weights=[1.0, 2.0, 4.0])
+    assert first.noise.scale == pytest.approx(2 * second.noise.scale) == pytest.approx(4 * third.noise.scale)
+    assert not vault.remaining
+    assert account.spent == account.whole
+    assert all(measured.values.dtype == np.int64 for measured in (first, second, third))
+
+
+@pytest.mark.parametrize("delta", [1e-9, 0.0])
+def test_a_person_of_many_rows_scales_every_noise(delta):
+    one, _ = make_vault(Budget(1.0, delta))
+    seven, _ = make_vault(Budget(1.0, delta), rows_per_person=7)
+    share = one.remaining.share(0.5)
+    assert seven.noise(share)[0].scale == pytest.approx(7 * one.noise(share)[0].scale)
+    measured = seven.total(spend=share)
+    assert measured.noise == seven.noise(share)[0]
+
+
+def test_a_huge_budget_gives_exact_answers():
+    vault, _ = make_vault(Budget(1e4))
+    query = MarginalQuery(DOMAIN, ("a", "c"))
+    measured = vault.measure([query], spend=vault.remaining.share(0.5))[0]
+    assert measured.values.tolist() == [1, 1, 1, 0, 1, 2]
+    kept = vault.measure([query], spend=vault.remaining, keep=[Threshold(20.0)])[0]
+    assert kept.dense().tolist() == [1, 1, 1, 0, 1, 2]
+    assert kept.kept is not None
+    assert 3 not in kept.kept
+
+
+def test_selection_finds_what_the_model_gets_wrong():
+    vault, _ = make_vault(Budget(1e3))
+    wrong, right = MarginalQuery(DOMAIN, ("a", "b")), MarginalQuery(DOMAIN, ("c",))
+    chosen = vault.select([Candidate(right), Candidate(wrong)], against=uniform(), spend=vault.remaining.share(0.5))
+    assert chosen.query is wrong
+    scores = vault.score([Candidate(right), Candidate(wrong)], against=uniform(), spend=vault.remaining)
+    assert scores[0] == pytest.approx(0.0, abs=0.5)
+    assert scores[1] == pytest.approx(np.abs(np.bincount([0, 1, 6, 11, 11, 8], minlength=12) - 0.5).sum(), abs=0.5)
+
+
+def test_sparse_and_dense_distances_agree():
+    coins = np.random.default_rng(1)
+    dense = coins.poisson(0.3, 200)
+    expected = coins.random(200)
+    cells = np.flatnonzero(dense)
+    assert _distance(dense, expected) == pytest.approx(_distance(SparseCounts(cells, dense[cells]), expected))
+
+
+def test_independence_score_by_hand():
+    # counts [[2, 0], [0, 2]]: the product of the marginals is 1 everywhere, so the distance is 4
+    domain = Domain.of({"a": 2, "b": 2})
+    engine = ArrowEngine.from_codes(domain, {k: np.array([0, 0, 1, 1], dtype=np.uint8) for k in ("a", "b")})
+    query = MarginalQuery(domain, ("a", "b"))
+    assert _independence(query, next(iter(engine.count([query])))) == pytest.approx(4.0)
+    exact = grid_scores(engine, [Candidate(query, weight=0.5)], INDEPENDENCE, 0.25).opened()
+    assert exact.tolist() == [8]
+
+
+def test_independence_moves_by_at_most_four_per_row():
+    coins = np.random.default_rng(2)
+    for _ in range(200):
+        shape = tuple(coins.integers(2, 5, 2))
+        counts = coins.poisson(coins.choice([0.2, 1, 5]), shape)
+        if counts.sum() == 0:
+            continue
+        fewer = counts.copy()
+        cell = tuple(coins.choice(np.argwhere(counts)))
+        fewer[cell] -= 1
+        domain = Domain.of({"a": int(shape[0]), "b": int(shape[1])})
+        query = MarginalQuery(domain, ("a", "b"))
+
+        def score(table, query=query):
+            from hedgerow.private.exact import Exact
+
+            return _independence(query, Exact(table.reshape(-1)))
+
+        assert abs(score(counts) - score(fewer)) <= 4 + 1e-9
+
+
+def test_a_recoded_curator_counts_the_merged_codes():
+    vault, _ = make_vault(Budget(1e4))
+    recoding = Recoding(DOMAIN, {"b": np.array([0, 1, 1, 1])})
+    recoded = vault.recode(recoding)
+    assert recoded.domain["b"].size == 2
+    query = MarginalQuery(recoded.domain, ("a", "b"))
+    measured = recoded.measure([query], spend=vault.remaining.share(0.25))[0]
+    assert measured.query is query
+    assert measured.values.tolist() == [1, 1, 0, 1, 1, 2]
+    target = recoded.domain
+    flat = Histograms(target, [Part((a.name,), np.ones(a.size)) for a in target], 6.0)
+    chosen = recoded.select([Candidate(query)], against=flat, spend=vault.remaining.share(0.25))
+    assert chosen.query is query
+    again = recoded.recode(Recoding(target, {"a": np.array([0, 0, 1])}))
+    twice = MarginalQuery(again.domain, ("a", "b"))
+    assert again.measure([twice], spend=vault.remaining)[0].values.tolist() == [1, 2, 1, 2]
+
+
+def test_nonsense_is_refused_before_anything_is_charged():
+    vault, account = make_vault()
+    query = MarginalQuery(DOMAIN, ("a",))
+    for weights in ([0.0], [-1.0], [np.nan], [1.0, 1.0]):
+        with pytest.raises(HedgerowError, match="positive weights"):
+            vault.measure([query], spend=vault.remaining, weights=weights)
+    with pytest.raises(HedgerowError, match="nothing was asked"):
+        vault.measure([], spend=vault.remaining)
+    with pytest.raises(BudgetError, match="needs a share"):
+        vault.measure([query], spend=vault.remaining.share(0))
+    assert not account.charges
