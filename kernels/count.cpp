@@ -1,3 +1,181 @@
+// Exact counts of many queries over narrow columns. Sees rows; decides nothing about privacy.
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
+
+#include <exception>
+#include <optional>
+#include <thread>
+
+#include "job.h"
+
 namespace nb = nanobind;
-NB_MODULE(_count, m) { m.doc() = "count"; }
+using namespace nb::literals;
+using namespace hedgerow;
+
+namespace {
+
+using CodesArray = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using MapArray = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using SplitArray = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+Table read_table(const std::vector<CodesArray> &arrays, std::size_t rows) {
+    Table table{{}, rows};
+    for (const CodesArray &array : arrays) {
+        const bool narrow = array.dtype().code == static_cast<std::uint8_t>(nb::dlpack::dtype_code::UInt) &&
+                            array.dtype().bits <= 32 && array.dtype().lanes == 1;
+        if (!narrow) throw std::invalid_argument("columns must be uint8, uint16 or uint32 arrays");
+        if (array.size() != rows) throw std::invalid_argument("columns must be as long as the table");
+        table.columns.push_back({array.data(), static_cast<std::size_t>(array.dtype().bits / 8)});
+    }
+    return table;
+}
+
+// A plan, and the arrays that it borrows from.
+struct Marginal {
+    MarginalPlan plan;
+    std::vector<std::optional<MapArray>> levels;
+    std::optional<MapArray> blocks;
+
+    Marginal(std::vector<std::size_t> places, std::vector<std::uint64_t> shape,
+             std::vector<std::optional<MapArray>> levels, std::optional<MapArray> blocks)
+        : plan{std::move(places), std::move(shape), {}, {}}, levels(std::move(levels)), blocks(std::move(blocks)) {
+        if (plan.shape.size() != plan.places.size() || this->levels.size() != plan.places.size())
+            throw std::invalid_argument("a marginal needs one size and one level map (or None) per attribute");
+        for (std::size_t i = 0; i < plan.places.size(); ++i) {
+            plan.levels.push_back(borrow(this->levels[i]));
+            if (plan.levels[i]) check_level(*plan.levels[i], plan.shape[i]);
+        }
+        plan.blocks = borrow(this->blocks);
+        if (plan.blocks && plan.blocks->size != cells_of(plan.shape))
+            throw std::invalid_argument("a block map needs one entry per cell");
+    }
+
+    static void check_level(const Map &level, std::uint64_t size) {
+        for (std::size_t code = 0; code < level.size; ++code)
+            if (level.targets[code] < 0 || static_cast<std::uint64_t>(level.targets[code]) >= size)
+                throw std::invalid_argument("a level map has a target outside its size");
+    }
+
+    static std::optional<Map> borrow(const std::optional<MapArray> &map) {
+        if (!map) return std::nullopt;
+        if (map->size() == 0) throw std::invalid_argument("a map needs at least one entry");
+        return Map{map->data(), map->size()};
+    }
+};
+
+struct LabelledTree {
+    TreePlan plan;
+
+    LabelledTree(std::vector<std::size_t> places, const std::vector<std::uint64_t> &sizes, const SplitArray &split,
+                 const MapArray &child, std::uint64_t leaves, std::optional<std::size_t> label, std::uint64_t label_size)
+        : plan{std::move(places), read_tree(sizes, split, child), label, leaves, label_size} {
+        if (plan.places.size() != sizes.size()) throw std::invalid_argument("a tree needs one size per attribute");
+    }
+
+    static Tree read_tree(const std::vector<std::uint64_t> &sizes, const SplitArray &split, const MapArray &child) {
+        if (split.size() != child.size()) throw std::invalid_argument("a tree needs one child per node");
+        return Tree(split.data(), child.data(), split.size(), sizes);
+    }
+};
+
+using Query = std::variant<const Marginal *, const LabelledTree *>;
+using AnyJob = std::variant<Job<MarginalNumbers>, Job<TreeNumbers>>;
+
+AnyJob job_of(const Query &query, std::uint64_t dense_cells) {
+    if (const auto *marginal = std::get_if<const Marginal *>(&query))
+        return Job<MarginalNumbers>(MarginalNumbers((*marginal)->plan), dense_cells);
+    return Job<TreeNumbers>(TreeNumbers(std::get<const LabelledTree *>(query)->plan), dense_cells);
+}
+
+// The queries `from`, `from + step`, … over the whole table, tile by tile.
+void run_share(const Table &table, const std::vector<Query> &queries, std::uint64_t dense_cells, std::size_t from,
+               std::size_t step, std::vector<Answer> &answers) {
+    Workspace space;
+    Tile tile(table);
+    std::vector<AnyJob> jobs;
+    for (std::size_t i = from; i < queries.size(); i += step) jobs.push_back(job_of(queries[i], dense_cells));
+    for (std::size_t first = 0; first < table.rows; first += TILE_ROWS) {
+        tile.move_to(first, std::min(TILE_ROWS, table.rows - first));
+        for (AnyJob &job : jobs) std::visit([&](auto &one) { one.add(tile, space); }, job);
+    }
+    for (std::size_t i = from, place = 0; i < queries.size(); i += step, ++place)
+        answers[i] = std::visit([](auto &one) { return one.finish(); }, jobs[place]);
+}
+
+std::vector<Answer> run_all(const Table &table, const std::vector<Query> &queries, std::uint64_t dense_cells,
+                            std::size_t threads) {
+    std::vector<Answer> answers(queries.size());
+    std::vector<std::exception_ptr> failures(threads);
+    const auto share = [&](std::size_t number) {
+        try {
+            run_share(table, queries, dense_cells, number, threads, answers);
+        } catch (...) {
+            failures[number] = std::current_exception();
+        }
+    };
+    std::vector<std::thread> others;
+    for (std::size_t number = 1; number < threads; ++number) others.emplace_back(share, number);
+    share(0);
+    for (std::thread &other : others) other.join();
+    for (const std::exception_ptr &failure : failures)
+        if (failure) std::rethrow_exception(failure);
+    return answers;
+}
+
+// Hands a vector to numpy without copying it.
+template <class Vector> nb::object to_numpy(Vector values) {
+    auto *owned = new Vector(std::move(values));
+    nb::capsule owner(owned, [](void *held) noexcept { delete static_cast<Vector *>(held); });
+    return nb::cast(nb::ndarray<nb::numpy, typename Vector::value_type, nb::ndim<1>>(owned->data(), {owned->size()}, owner));
+}
+
+nb::list count(const std::vector<CodesArray> &columns, std::size_t rows, const std::vector<Query> &queries,
+               std::uint64_t dense_cells, std::size_t threads) {
+    const Table table = read_table(columns, rows);
+    std::vector<Answer> answers;
+    {
+        nb::gil_scoped_release unlocked;
+        answers = run_all(table, queries, dense_cells, std::clamp<std::size_t>(threads, 1, 64));
+    }
+    nb::list handed;
+    for (Answer &answer : answers) {
+        if (auto *dense = std::get_if<Counts>(&answer)) handed.append(to_numpy(std::move(*dense)));
+        else {
+            auto &sparse = std::get<SparseCounts>(answer);
+            handed.append(nb::make_tuple(to_numpy(std::move(sparse.cells)), to_numpy(std::move(sparse.counts))));
+        }
+    }
+    return handed;
+}
+
+nb::object find_leaves(const std::vector<CodesArray> &columns, std::size_t rows, const LabelledTree &tree) {
+    const Table table = read_table(columns, rows);
+    std::vector<std::uint32_t> leaves(rows);
+    {
+        nb::gil_scoped_release unlocked;
+        std::vector<Column> used;
+        for (const std::size_t place : tree.plan.places) used.push_back(table.at(place));
+        std::vector<std::uint32_t> space;
+        tree.plan.tree.find_leaves(used, 0, rows, space, leaves.data());
+    }
+    return to_numpy(std::move(leaves));
+}
+
+}  // namespace
+
+NB_MODULE(_count, module) {
+    module.doc() = "Exact counts of many queries over narrow columns of codes.";
+    nb::class_<Marginal>(module, "Marginal")
+        .def(nb::init<std::vector<std::size_t>, std::vector<std::uint64_t>, std::vector<std::optional<MapArray>>,
+                      std::optional<MapArray>>(),
+             "places"_a, "shape"_a, "levels"_a, "blocks"_a.none());
+    nb::class_<LabelledTree>(module, "Tree")
+        .def(nb::init<std::vector<std::size_t>, const std::vector<std::uint64_t> &, const SplitArray &,
+                      const MapArray &, std::uint64_t, std::optional<std::size_t>, std::uint64_t>(),
+             "places"_a, "sizes"_a, "split"_a, "child"_a, "leaves"_a, "label"_a.none(), "label_size"_a);
+    module.def("count", &count, "columns"_a, "rows"_a, "queries"_a, "dense_cells"_a, "threads"_a);
+    module.def("find_leaves", &find_leaves, "columns"_a, "rows"_a, "tree"_a);
+}

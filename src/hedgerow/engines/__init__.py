@@ -1,1 +1,22 @@
+"""Where the table lives. Private side: engines see rows and exact counts."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hedgerow.engines.engine import Engine
+
+__all__ = ["open_engine"]
+
+
+def open_engine(table: Any, *, bounding_key: bytes | None = None) -> Engine:
+    """An engine for a table: a path, a pandas or polars frame, or anything with the Arrow C interface.
+
+    No row is read yet. `bounding_key` is the secret of contribution bounding; it is fresh for every engine unless
+    an audit needs two engines to agree.
+    """
+    from hedgerow.engines.arrow import ArrowEngine
+    from hedgerow.engines.source import open_source
+
+    return ArrowEngine(open_source(table), bounding_key=bounding_key)

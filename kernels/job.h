@@ -1,0 +1,168 @@
+// One query's way over the tiles of a table: number the cells of a block, tally them, and answer at the end.
+#pragma once
+
+#include <cstdint>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "plan.h"
+#include "tally.h"
+
+namespace hedgerow {
+
+using Answer = std::variant<Counts, SparseCounts>;
+
+// Working space of one thread, reused by all of its queries.
+struct Workspace {
+    Lanes lanes;
+    std::tuple<std::vector<std::uint16_t>, std::vector<std::uint32_t>, std::vector<std::uint64_t>> block;
+    std::tuple<Sorter<std::uint16_t>, Sorter<std::uint32_t>, Sorter<std::uint64_t>> sorter;
+    std::vector<std::uint32_t> tree_codes;
+};
+
+// Counts through a map of cells (−1: dropped).
+inline Answer fold(const Answer &base, const Map &blocks, std::uint64_t dense_cells) {
+    std::vector<std::pair<std::int64_t, std::int64_t>> occupied;
+    std::int64_t last = 0;
+    for (std::size_t cell = 0; cell < blocks.size; ++cell) last = std::max(last, blocks.targets[cell]);
+    const bool sparse = static_cast<std::uint64_t>(last) >= dense_cells;
+    Counts dense(sparse ? 0 : last + 1, 0);
+    const auto add = [&](std::size_t cell, std::int64_t count) {
+        const std::int64_t block = blocks.targets[cell];
+        if (block < 0 || count == 0) return;
+        if (sparse) occupied.emplace_back(block, count);
+        else dense[block] += count;
+    };
+    if (const auto *counts = std::get_if<Counts>(&base)) {
+        for (std::size_t cell = 0; cell < counts->size(); ++cell) add(cell, (*counts)[cell]);
+    } else {
+        const auto &held = std::get<SparseCounts>(base);
+        for (std::size_t i = 0; i < held.cells.size(); ++i) add(held.cells[i], held.counts[i]);
+    }
+    if (!sparse) return dense;
+    std::sort(occupied.begin(), occupied.end());
+    SparseCounts folded;
+    for (const auto &[block, count] : occupied) {
+        if (folded.cells.empty() || folded.cells.back() != block) {
+            folded.cells.push_back(block);
+            folded.counts.push_back(0);
+        }
+        folded.counts.back() += count;
+    }
+    return folded;
+}
+
+class MarginalNumbers {
+  public:
+    explicit MarginalNumbers(const MarginalPlan &plan) : plan_(plan) {}
+
+    std::uint64_t cells() const { return cells_of(plan_.shape); }
+
+    void begin(Tile &tile) {
+        columns_.clear();
+        for (std::size_t i = 0; i < plan_.places.size(); ++i)
+            columns_.push_back(tile.column(plan_.places[i], plan_.levels[i]));
+    }
+
+    template <class Index> void number(std::size_t first, std::size_t rows, Index *cells, Workspace &) const {
+        number_cells(columns_, plan_.shape, first, rows, cells);
+    }
+
+    Answer answer(Answer counts, std::uint64_t dense_cells) const {
+        return plan_.blocks ? fold(counts, *plan_.blocks, dense_cells) : std::move(counts);
+    }
+
+  private:
+    const MarginalPlan &plan_;
+    std::vector<Column> columns_;
+};
+
+class TreeNumbers {
+  public:
+    explicit TreeNumbers(const TreePlan &plan) : plan_(plan) {}
+
+    std::uint64_t cells() const { return cells_of({plan_.leaves, plan_.label_size}); }
+
+    void begin(Tile &tile) {
+        columns_.clear();
+        for (const std::size_t place : plan_.places) columns_.push_back(tile.column(place, {}));
+        if (plan_.label) label_ = tile.column(*plan_.label, {});
+    }
+
+    template <class Index> void number(std::size_t first, std::size_t rows, Index *cells, Workspace &space) const {
+        plan_.tree.find_leaves(columns_, first, rows, space.tree_codes, cells);
+        if (plan_.label) append_digit(cells, label_, plan_.label_size, first, rows, cells);
+    }
+
+    Answer answer(Answer counts, std::uint64_t) const { return counts; }
+
+  private:
+    const TreePlan &plan_;
+    std::vector<Column> columns_;
+    Column label_{};
+};
+
+// A query under way. Up to `dense_cells` cells are counted in place; beyond that only occupied cells are kept.
+template <class Numbers> class Job {
+  public:
+    Job(Numbers numbers, std::uint64_t dense_cells)
+        : numbers_(std::move(numbers)), cells_(numbers_.cells()), dense_cells_(dense_cells) {
+        if (!sparse()) counts_.assign(cells_, 0);
+    }
+
+    void add(Tile &tile, Workspace &space) {
+        numbers_.begin(tile);
+        if (cells_ <= (std::uint64_t{1} << 16)) add<std::uint16_t>(tile.rows(), space);
+        else if (cells_ <= (std::uint64_t{1} << 32)) add<std::uint32_t>(tile.rows(), space);
+        else add<std::uint64_t>(tile.rows(), space);
+    }
+
+    Answer finish() {
+        Answer counts = sparse() ? Answer(occupied_.finish()) : Answer(std::move(counts_));
+        return numbers_.answer(std::move(counts), dense_cells_);
+    }
+
+  private:
+    bool sparse() const { return cells_ > dense_cells_; }
+
+    template <class Index> void add(std::size_t rows, Workspace &space) {
+        if (sparse()) add_sparse<Index>(rows, space);
+        else if (Lanes::worthwhile(cells_, rows)) {
+            space.lanes.begin(cells_);
+            each_block<Index>(rows, space, [&](const Index *cells, std::size_t n) { space.lanes.add(cells, n); });
+            space.lanes.finish(counts_.data());
+        } else
+            each_block<Index>(rows, space, [&](const Index *cells, std::size_t n) {
+                for (std::size_t row = 0; row < n; ++row) ++counts_[cells[row]];
+            });
+    }
+
+    template <class Index, class Use> void each_block(std::size_t rows, Workspace &space, Use &&use) {
+        auto &cells = std::get<std::vector<Index>>(space.block);
+        cells.resize(BLOCK_ROWS);
+        for (std::size_t first = 0; first < rows; first += BLOCK_ROWS) {
+            const std::size_t n = std::min(BLOCK_ROWS, rows - first);
+            numbers_.number(first, n, cells.data(), space);
+            use(cells.data(), n);
+        }
+    }
+
+    template <class Index> void add_sparse(std::size_t rows, Workspace &space) {
+        auto &sorter = std::get<Sorter<Index>>(space.sorter);
+        Index *cells = sorter.keys(rows);
+        for (std::size_t first = 0; first < rows; first += BLOCK_ROWS)
+            numbers_.number(first, std::min(BLOCK_ROWS, rows - first), cells + first, space);
+        int bits = 0;
+        while ((cells_ - 1) >> bits) ++bits;
+        occupied_.add(sorter.sort(bits));
+    }
+
+    Numbers numbers_;
+    std::uint64_t cells_, dense_cells_;
+    Counts counts_;
+    SparseTally occupied_;
+};
+
+}  // namespace hedgerow

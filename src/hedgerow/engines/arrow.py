@@ -1,0 +1,169 @@
+"""The embedded engine: the table is encoded once into narrow columns and counted by the compiled kernel."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from hedgerow import _count
+from hedgerow.domain import CodedTable, Codes, Domain, IntArray
+from hedgerow.errors import HedgerowError, LimitError
+from hedgerow.private.bounding import Persons, fresh_key, kept_rows
+from hedgerow.private.exact import Exact, ExactCounts, SparseCounts
+from hedgerow.query import MarginalQuery, Query
+
+if TYPE_CHECKING:
+    from hedgerow.engines.source import Source
+    from hedgerow.schema import Encoding
+
+MOST_CELLS = 1 << 62
+"""Cells are numbered in 64 bits."""
+_ALWAYS_DENSE = 1 << 16
+_NEVER_DENSE = 1 << 24
+_DENSE_PER_ROW = 8
+_CELLS_AT_ONCE = 1 << 18
+_WORTH_A_THREAD = 1 << 20
+
+
+class EncodedTable:
+    """The coded rows that every count sees: one narrow, contiguous array per attribute, every code inside its size."""
+
+    def __init__(self, domain: Domain, columns: CodedTable, rows: int):
+        self.domain = domain
+        self.rows = rows
+        self.columns: list[Codes] = []
+        for attribute in domain:
+            codes = np.ascontiguousarray(columns[attribute.name], dtype=attribute.dtype)
+            if len(codes) != rows or (rows and int(codes.max()) >= attribute.size):
+                raise HedgerowError(f'the codes of attribute "{attribute.name}" are not {rows} of 0 … size − 1.')
+            self.columns.append(codes)
+
+
+class ArrowEngine:
+    """Counts a table in this process. Implements `hedgerow.engines.engine.Engine`."""
+
+    def __init__(self, source: Source | None, *, bounding_key: bytes | None = None, threads: int | None = None):
+        self._source = source
+        self._key = fresh_key() if bounding_key is None else bounding_key
+        self._threads = min(2, os.cpu_count() or 1) if threads is None else threads
+        self._table: EncodedTable | None = None
+
+    @classmethod
+    def from_codes(cls, domain: Domain, columns: CodedTable) -> Self:
+        """An engine over rows that are coded already: nothing to encode, one row is one person."""
+        engine = cls(None)
+        rows = len(next(iter(columns.values()))) if columns else 0
+        engine._table = EncodedTable(domain, columns, rows)
+        return engine
+
+    def header(self) -> tuple[str, ...]:
+        """Column names; of coded rows, attribute names."""
+        return self._prepared.domain.names if self._source is None else self._source.header()
+
+    def prepare(self, encoding: Encoding) -> None:
+        """Encode chunk by chunk, then keep at most θ rows of every person.
+
+        Memory is that of the encoded table, one batch, and the names of the persons where the schema has them.
+        """
+        if self._source is None:
+            if encoding.domain != self._prepared.domain:
+                raise HedgerowError("coded rows can be prepared for their own domain only.")
+            return
+        columns = list(dict.fromkeys([*encoding.columns, *([encoding.person] if encoding.person is not None else [])]))
+        chunks: dict[str, list[Codes]] = {attribute.name: [] for attribute in encoding.domain}
+        persons = Persons()
+        rows = 0
+        for batch in self._source.batches(columns):
+            for name, codes in encoding.encode(batch).items():
+                chunks[name].append(codes)
+            if encoding.person is not None:
+                persons.add(batch.column(encoding.person))
+            rows += batch.num_rows
+        coded = {name: _joined(chunks.pop(name), encoding.domain[name].dtype) for name in encoding.domain.names}
+        if encoding.person is not None:
+            kept = kept_rows(persons, list(coded.values()), encoding.rows_per_person, self._key)
+            rows = int(kept.sum())
+            for name in coded:
+                coded[name] = coded[name][kept]
+        self._table = EncodedTable(encoding.domain, coded, rows)
+
+    def count(self, queries: Sequence[Query]) -> Iterator[Exact[ExactCounts]]:
+        """One exact answer per query, in order, counted as they are consumed.
+
+        Dense up to 8 cells per row (and always up to 2¹⁶ cells, never beyond 2²⁴), otherwise occupied cells alone.
+        """
+        table = self._prepared
+        for query in queries:
+            _check_query(query, table.domain)
+        return self._answers(table, queries)
+
+    def _answers(self, table: EncodedTable, queries: Sequence[Query]) -> Iterator[Exact[ExactCounts]]:
+        """Queries go to the kernel in batches that share a scan, small enough for their answers to stay in cache."""
+        dense = max(_ALWAYS_DENSE, min(_NEVER_DENSE, _DENSE_PER_ROW * table.rows))
+        for batch in _batches(queries, dense):
+            threads = self._threads if table.rows * len(batch) >= _WORTH_A_THREAD else 1
+            plans = [_plan(query, table.domain) for query in batch]
+            answers = _count.count(table.columns, table.rows, plans, dense, threads)
+            answers.reverse()
+            while answers:  # an answer that was consumed gives its buffer back before the next batch is counted
+                yield Exact(_counts(answers.pop()))
+
+    @property
+    def _prepared(self) -> EncodedTable:
+        if self._table is None:
+            raise HedgerowError("an engine must be prepared before it can count.")
+        return self._table
+
+
+def _joined(chunks: list[Codes], dtype: np.dtype[Any]) -> Codes:
+    codes: Codes = np.concatenate([np.zeros(0, dtype=dtype), *chunks])
+    return codes
+
+
+def _check_query(query: Query, domain: Domain) -> None:
+    """The kernel trusts shapes: they must be those of the coded columns, and cells must have numbers."""
+    if isinstance(query, MarginalQuery):
+        names, sizes = query.attributes, query.base_shape
+    else:
+        names, sizes = query.splits_on, query.split_sizes
+        if query.label is not None and domain[query.label].size != query.label_size:
+            raise HedgerowError(f"{query!r} was made for another domain.")
+    if domain.shape(names) != sizes:
+        raise HedgerowError(f"{query!r} was made for another domain.")
+    if math.prod(query.shape) > MOST_CELLS:
+        raise LimitError(
+            f"{query!r} has more than 2^62 cells, which is more than can be numbered. Nothing was counted. "
+            "Hint: use fewer attributes, or coarser levels."
+        )
+
+
+def _batches(queries: Sequence[Query], dense_cells: int) -> Iterator[list[Query]]:
+    """Consecutive queries whose dense counts together have at most _CELLS_AT_ONCE cells, or one larger query."""
+    batch: list[Query] = []
+    cells = 0
+    for query in queries:
+        size = min(math.prod(query.shape), dense_cells)
+        if batch and cells + size > _CELLS_AT_ONCE:
+            yield batch
+            batch, cells = [], 0
+        batch.append(query)
+        cells += size
+    if batch:
+        yield batch
+
+
+def _plan(query: Query, domain: Domain) -> _count.Marginal | _count.Tree:
+    if isinstance(query, MarginalQuery):
+        places = [domain.place(name) for name in query.attributes]
+        return _count.Marginal(places, query.shape, query.levels, query.blocks)
+    places = [domain.place(name) for name in query.splits_on]
+    label = None if query.label is None else domain.place(query.label)
+    return _count.Tree(places, query.split_sizes, query.split, query.child, query.leaves, label, query.label_size)
+
+
+def _counts(answer: IntArray | tuple[IntArray, IntArray]) -> ExactCounts:
+    return SparseCounts(*answer) if isinstance(answer, tuple) else answer

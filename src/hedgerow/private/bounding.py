@@ -1,0 +1,161 @@
+"""Contribution bounding: at most θ rows of every person stay, so that θ is enforced and never assumed.
+
+Of a person with more than θ rows those with the θ smallest keyed hashes stay. The hash of a row is the MD5 of
+
+    KEY|PERSON|CODE,CODE,…|DUPLICATE
+
+KEY is the secret key in hexadecimal; PERSON the person as text (numbers without a trailing ".0", dates in ISO form,
+bytes in hexadecimal, empty without a person); CODE the row's codes in domain order; DUPLICATE numbers a person's
+equal rows 0, 1, 2, … Digests are compared as bytes, or as lower-case hexadecimal text, which gives the same order.
+Any engine that can group and compute MD5 keeps the same rows under the same key; MD5 serves as a keyed shuffle here,
+nothing rests on its being hard to collide.
+
+Why this is stable: which rows of a person stay depends on the key and that person's own rows alone, so adding or
+removing one person changes at most θ rows. Rows without a person count together as one person.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hedgerow.domain import Codes, IntArray
+from hedgerow.errors import TableError
+from hedgerow.schema.arrays import texts
+
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+PersonNumbers: TypeAlias = npt.NDArray[np.int32]
+
+_ROWS_AT_ONCE = 1 << 20
+_TEXTS_AT_ONCE = 1 << 16
+
+
+def fresh_key() -> bytes:
+    """A secret key for one run."""
+    return secrets.token_bytes(16)
+
+
+class Persons:
+    """The persons of a table, row by row, added batch by batch."""
+
+    def __init__(self) -> None:
+        self._names: list[pa.Array] = []
+
+    def add(self, column: pa.Array) -> None:
+        self._names.append(_person_texts(column))
+
+    def numbered(self) -> tuple[PersonNumbers, pa.Array]:
+        """A number for each row, and the text of each number. Empties this object, to save memory."""
+        names = pa.chunked_array(self._names, pa.string())
+        self._names = []
+        coded = names.dictionary_encode()
+        if coded.num_chunks == 0:
+            return np.zeros(0, dtype=np.int32), pa.array([], pa.string())
+        return np.concatenate([chunk.indices.to_numpy() for chunk in coded.chunks]), coded.chunks[-1].dictionary
+
+
+def kept_rows(persons: Persons, columns: Sequence[Codes], rows_per_person: int, key: bytes) -> BoolArray:
+    """Which rows stay. `columns` are the codes of all attributes, in domain order."""
+    numbers, names = persons.numbered()
+    crowded = np.bincount(numbers, minlength=len(names)) > rows_per_person
+    in_question = crowded[numbers]
+    kept: BoolArray = ~in_question
+    rows = np.flatnonzero(in_question)
+    rows = rows[np.argsort(numbers[rows], kind="stable")]
+    for some in _whole_persons(rows, numbers[rows]):
+        kept[_smallest(some, numbers[some], names, columns, rows_per_person, key)] = True
+    return kept
+
+
+def _person_texts(column: pa.Array) -> pa.Array:
+    """The person of each row as text; one text per person and one person per text."""
+    kind = column.type
+    if pa.types.is_nested(kind):
+        raise TableError(f'the column that names a person has the type "{kind}"; it must hold text, numbers or dates.')
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
+        column = pa.array([None if name is None else name.hex() for name in column.to_pylist()], pa.string())
+    return pc.fill_null(pc.cast(texts(column), pa.string()), "")
+
+
+def _whole_persons(rows: IntArray, numbers: PersonNumbers) -> Iterator[IntArray]:
+    """Rows sorted by person, in stretches that split nobody."""
+    begin = 0
+    while begin < len(rows):
+        last = numbers[min(begin + _ROWS_AT_ONCE, len(rows)) - 1]
+        end = int(np.searchsorted(numbers, last, side="right"))
+        yield rows[begin:end]
+        begin = end
+
+
+def _smallest(
+    rows: IntArray,
+    numbers: PersonNumbers,
+    names: pa.Array,
+    columns: Sequence[Codes],
+    rows_per_person: int,
+    key: bytes,
+) -> IntArray:
+    """Of these rows of whole persons, the `rows_per_person` with the smallest hashes of each."""
+    order = _order([numbers, *(codes[rows] for codes in columns)])
+    rows, numbers = rows[order], numbers[order]
+    duplicates = _place_in_run(_first_of_equals([numbers, *(codes[rows] for codes in columns)]))
+    order = _order([numbers, *_hashes(rows, numbers, names, columns, duplicates, key)])
+    rows, numbers = rows[order], numbers[order]
+    return rows[_place_in_run(_first_of_equals([numbers])) < rows_per_person]
+
+
+def _order(keys: Sequence[npt.NDArray[Any]]) -> IntArray:
+    """The order that sorts by the first key, then the second, and so on."""
+    return np.lexsort(tuple(reversed(keys)))
+
+
+def _first_of_equals(keys: Sequence[npt.NDArray[Any]]) -> BoolArray:
+    """Where a sorted sequence differs from its predecessor."""
+    first = np.zeros(len(keys[0]), dtype=bool)
+    first[:1] = True
+    for values in keys:
+        first[1:] |= values[1:] != values[:-1]
+    return first
+
+
+def _place_in_run(first: BoolArray) -> IntArray:
+    """0, 1, 2, … from each first one on."""
+    places = np.arange(len(first))
+    return places - np.maximum.accumulate(np.where(first, places, 0))
+
+
+def _hashes(
+    rows: IntArray,
+    numbers: PersonNumbers,
+    names: pa.Array,
+    columns: Sequence[Codes],
+    duplicates: IntArray,
+    key: bytes,
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+    """The two halves of each row's hash, as numbers that compare like its bytes."""
+    digests = bytearray()
+    for begin in range(0, len(rows), _TEXTS_AT_ONCE):
+        part = slice(begin, begin + _TEXTS_AT_ONCE)
+        codes = [_spelled(column[rows[part]]) for column in columns]
+        written = pc.binary_join_element_wise(
+            pa.scalar(key.hex()),
+            pc.take(names, pa.array(numbers[part])),
+            pc.binary_join_element_wise(*codes, ","),
+            _spelled(duplicates[part]),
+            "|",
+        )
+        for text in pc.cast(written, pa.binary()).to_pylist():
+            digests += hashlib.md5(text, usedforsecurity=False).digest()
+    halves = np.frombuffer(bytes(digests), dtype=">u8").reshape(-1, 2).astype(np.uint64)
+    return halves[:, 0], halves[:, 1]
+
+
+def _spelled(integers: npt.NDArray[Any]) -> pa.Array:
+    return pc.cast(pa.array(integers), pa.string())
