@@ -54,7 +54,9 @@ TYPED: list[tuple[pa.DataType, list[Any]]] = [
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 marks = st.one_of(
     st.booleans(),
-    st.dictionaries(st.sampled_from(["", "-8", "-9.5", "NA", "9999-12-31", "999"]), st.just("why"), min_size=1),
+    st.dictionaries(
+        st.sampled_from(["", "-8", "-9.5", "NA", "9999-12-31", "999", "inf", "1e300"]), st.just("why"), min_size=1
+    ),
 )
 common = st.fixed_dictionaries({}, optional={"missing": marks, "other": st.booleans()})
 
@@ -69,7 +71,7 @@ def integers(draw: st.DrawFn) -> dict[str, Any]:
         inner = st.lists(st.integers(low + 1, high - 1), min_size=1, max_size=5, unique=True).map(sorted)
         column["bins"] = draw(st.one_of(st.integers(1, 20), inner))
         column["closed"] = draw(st.sampled_from(["left", "right"]))
-    if draw(st.booleans()):
+    if "bins" in column and draw(st.booleans()):
         column["heaps"] = draw(st.sampled_from([[100, 20, 50, 25, 10, 5, 2], [7], [10, 3], [1000, 5]]))
     if draw(st.booleans()):
         column["special"] = draw(st.lists(st.integers(low - 5, high + 5), max_size=3, unique=True))

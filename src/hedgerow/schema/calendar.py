@@ -39,8 +39,7 @@ class Date(SteppedColumn):
     @cached_property
     def cells(self) -> Steps:
         starts = [start // DAY for start in _starts(_seconds(self.min), _seconds(self.max), self.step)]
-        avoid = [int(place) for place in self.mark_places.values()]
-        return Steps(starts, _seconds(self.max) // DAY, avoid=avoid)
+        return Steps(starts, _seconds(self.max) // DAY, avoid=map(int, self.own_places))
 
     def read(self, array: pa.Array) -> Reading:
         seconds, empty = moments(array)
@@ -67,8 +66,8 @@ class Datetime(SteppedColumn):
 
     @cached_property
     def cells(self) -> Steps:
-        avoid = [int(place) for place in self.mark_places.values()]
-        return Steps(_starts(_seconds(self.min), _seconds(self.max), self.step), _seconds(self.max), avoid=avoid)
+        starts = _starts(_seconds(self.min), _seconds(self.max), self.step)
+        return Steps(starts, _seconds(self.max), avoid=map(int, self.own_places))
 
     def read(self, array: pa.Array) -> Reading:
         return moments(array)

@@ -6,7 +6,7 @@ Two lines exist: whole steps (integers, days, seconds), where a cell is a run of
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -30,8 +30,12 @@ class Cells(Protocol):
         """Which numbers the declaration holds. NaN is not inside."""
         ...
 
+    def settle(self, line: FloatArray) -> FloatArray:
+        """The declared number that stands for each one: clipped to the bounds, rounded down where steps are whole."""
+        ...
+
     def cell(self, line: FloatArray) -> IntArray:
-        """The cell of each number; all of them lie between low and high."""
+        """The cell of each settled number."""
         ...
 
     def draw(self, cells: IntArray, classes: IntArray | None, coins: np.random.Generator) -> FloatArray | IntArray:
@@ -47,7 +51,7 @@ class Steps:
     """
 
     def __init__(
-        self, starts: Sequence[int] | IntArray, last: int, heaps: Sequence[int] = (), avoid: Sequence[int] = ()
+        self, starts: Sequence[int] | IntArray, last: int, heaps: Sequence[int] = (), avoid: Iterable[int] = ()
     ):
         self.starts: IntArray = np.asarray(starts, dtype=np.int64)
         self.ends: IntArray = np.append(self.starts[1:] - 1, last)
@@ -64,8 +68,12 @@ class Steps:
         within &= np.floor(line) == line
         return within
 
+    def settle(self, line: FloatArray) -> FloatArray:
+        clipped = np.clip(line, self.low, self.high)
+        return np.floor(clipped, out=clipped)
+
     def cell(self, line: FloatArray) -> IntArray:
-        whole: IntArray = line.astype(np.int64) if self.low >= 0 else np.floor(line).astype(np.int64)
+        whole: IntArray = line.astype(np.int64)
         if self._unit:
             whole -= self.starts[0]
             return whole
@@ -99,6 +107,8 @@ class Steps:
         )
 
     def draw(self, cells: IntArray, classes: IntArray | None, coins: np.random.Generator) -> IntArray:
+        if self._unit:
+            return self.starts[cells]
         drawn: IntArray = np.zeros(len(cells), dtype=np.int64)
         waiting = np.ones(len(cells), dtype=bool)
         by_class = [] if classes is None else [(one, classes == place) for place, one in enumerate(self._classes)]
@@ -152,6 +162,9 @@ class Intervals:
     def inside(self, line: FloatArray) -> BoolArray:
         within: BoolArray = (line >= self.low) & (line <= self.high)
         return within
+
+    def settle(self, line: FloatArray) -> FloatArray:
+        return np.clip(line, self.low, self.high)
 
     def cell(self, line: FloatArray) -> IntArray:
         return np.searchsorted(self.edges[1:-1], line, side="left" if self._closed_right else "right")

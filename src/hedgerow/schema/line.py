@@ -16,6 +16,7 @@ from hedgerow.domain import Attribute, IntArray
 from hedgerow.schema.arrays import BoolArray, FloatArray, Reading, is_text, plain, texts
 from hedgerow.schema.cells import Cells, Steps
 from hedgerow.schema.column import Column, Encoded, Layout
+from hedgerow.schema.reading import LARGEST
 
 WIDEST = 10_000
 
@@ -56,8 +57,8 @@ class LineColumn(Column):
         line, empty = self.read(array)
         unread = np.isnan(line)
         inside = self.cells.inside(line)
-        place = np.clip(line, self.cells.low, self.cells.high)
-        place[unread] = self.cells.low
+        settled = self.cells.settle(line)
+        place = np.where(unread, self.cells.low, settled)
         codes = self.cells.cell(place)
         layout = self.layout
         if layout.other is not None:
@@ -67,9 +68,9 @@ class LineColumn(Column):
             inside[empty] = layout.mark("") is not None
             self._text_marks(array, unread, codes, inside)
         for cell, value in self._places():
-            here = line == value
-            codes[here] = cell
-            inside[here] = True
+            exact = line == value
+            codes[exact if layout.other is not None else exact | (settled == value)] = cell
+            inside[exact] = True
         return Encoded((codes, *self._classes(place, codes)), ~inside)
 
     def _places(self) -> list[tuple[int, float]]:
@@ -100,10 +101,22 @@ class LineColumn(Column):
         cells = codes[0]
         own = cells < self.layout.own
         line = self.cells.draw(np.where(own, cells, 0), codes[1] if len(codes) > 1 else None, coins)
+        null = ~own
         for cell, value in self._places():
-            line[cells == cell] = value
-        null = ~own & ~np.isin(cells, [cell for cell, _ in self._places()])
+            if self.holds(value):
+                here = cells == cell
+                line[here] = value
+                null[here] = False
         return self.to_arrow(line, null)
+
+    def holds(self, place: float) -> bool:
+        """Whether the declared type can hold this place; a mark that it cannot hold comes back as null."""
+        return True
+
+    @property
+    def own_places(self) -> list[float]:
+        """Places with a cell of their own outside the bins, which no draw from a bin may return."""
+        return [place for place in (*self.special_places, *self.mark_places.values()) if self.holds(place)]
 
 
 class SteppedColumn(LineColumn):
@@ -112,6 +125,9 @@ class SteppedColumn(LineColumn):
     @property
     @abstractmethod
     def cells(self) -> Steps: ...
+
+    def holds(self, place: float) -> bool:
+        return abs(place) <= LARGEST and place == int(place)
 
 
 class HeapedColumn(SteppedColumn):

@@ -55,6 +55,8 @@ class Integer(HeapedColumn):
         return self
 
     def _check_heaps(self) -> None:
+        if self.heaps and self.bins is None:
+            raise ValueError("heaps: without `bins` every value has a cell of its own and needs none")
         for place, rule in enumerate(self.heaps):
             if rule < 2:
                 raise ValueError(f"heaps: {rule} is not a divisor; use whole numbers of at least 2")
@@ -77,8 +79,7 @@ class Integer(HeapedColumn):
 
     @cached_property
     def cells(self) -> Steps:
-        avoid = [int(value) for value in (*self.special, *self.mark_places.values()) if value == int(value)]
-        return Steps(self._starts(), self.max, self.heaps, avoid)
+        return Steps(self._starts(), self.max, self.heaps, map(int, self.own_places))
 
     def edge(self, place: float) -> int:
         """The whole number that cuts the line where `place` does."""
@@ -133,8 +134,7 @@ class Number(LineColumn):
 
     @cached_property
     def cells(self) -> Intervals:
-        avoid = (*self.special_places, *self.mark_places.values())
-        return Intervals(self._edges(), self.closed == "right", avoid)
+        return Intervals(self._edges(), self.closed == "right", self.own_places)
 
     def edge(self, place: float) -> float:
         """Where a bin may be cut: anywhere."""
