@@ -49,7 +49,8 @@ struct Marginal {
             if (plan.levels[i]) check_level(*plan.levels[i], plan.shape[i]);
         }
         plan.blocks = borrow(this->blocks);
-        if (plan.blocks && plan.blocks->size != cells_of(plan.shape))
+        const std::uint64_t cells = cells_of(plan.shape);
+        if (plan.blocks && plan.blocks->size != cells)
             throw std::invalid_argument("a block map needs one entry per cell");
     }
 

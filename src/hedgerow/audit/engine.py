@@ -1,0 +1,185 @@
+"""`check_engine`: the laws that every engine must keep, for our own and for those made elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from hedgerow.domain import CodedTable, Domain, IntArray
+from hedgerow.engines.engine import Engine
+from hedgerow.private.exact import Exact, SparseCounts
+from hedgerow.query import MarginalQuery, Query, TreeQuery, total_query
+from hedgerow.schema import Encoding, Schema
+
+MakeEngine = Callable[[pa.Table, Encoding], Engine]
+
+SCHEMA = """
+columns:
+  grade: {type: category, values: [low, mid, high], other: true, missing: true}
+  age:   {type: integer, min: 0, max: 119}
+  hours: {type: integer, min: 1, max: 99, bins: 7}
+  flag:  {type: category, values: ["yes", "no"]}
+  site:  {type: code, size: 300}
+  place: {type: code, size: 70000}
+  item:  {type: code, size: 70000}
+"""
+PERSON_SCHEMA = """
+person: id
+max_rows_per_person: 3
+columns:
+  who:   {type: code, size: 41}
+  grade: {type: category, values: [low, mid, high]}
+  age:   {type: integer, min: 0, max: 9}
+"""
+
+
+def check_engine(make_engine: MakeEngine) -> None:
+    """Raise AssertionError, naming the law, unless an engine keeps all of them.
+
+    `make_engine(table, encoding)` gives an engine over that table, not yet prepared. Every query must count what a
+    plain reference counts, cell for cell, on full, one-row and empty tables; nobody may keep more than θ rows, nobody
+    with at most θ rows may lose one; later counts must see the rows that earlier ones saw; answers must be sealed.
+    """
+    encoding = Schema.parse(SCHEMA).encoding()
+    for rows in (3000, 1, 0):
+        table = sample_table(rows)
+        engine = make_engine(table, encoding)
+        _hold(tuple(engine.header()) == tuple(table.column_names), "the header gives the table's column names")
+        engine.prepare(encoding)
+        coded = encoding.encode(table)
+        queries = list(sample_queries(encoding.domain))
+        _check_counts(engine, queries, coded, f"counts equal the reference on a table of {rows} rows")
+        _check_counts(engine, queries[::-1], coded, "later counts see the same rows as earlier ones")
+    _check_bounding(make_engine)
+
+
+def sample_table(rows: int, seed: int = 0) -> pa.Table:
+    """Made-up rows with text, numbers, nulls and values outside the declaration."""
+    coins = np.random.default_rng(seed)
+    favourite = coins.random(rows) < 0.5
+    grades = np.array(["low", "mid", "high", "unheard-of", None], dtype=object)
+    grade = coins.choice(grades, rows, p=[0.4, 0.3, 0.1, 0.1, 0.1])
+    return pa.table(
+        {
+            "grade": pa.array(grade.tolist(), pa.string()),
+            "age": pa.array(coins.integers(-5, 130, rows)),
+            "hours": pa.array(np.where(favourite, 40, coins.integers(1, 100, rows)), mask=coins.random(rows) < 0.05),
+            "flag": pa.array(coins.choice(["yes", "no"], rows).tolist(), pa.string()),
+            "site": pa.array(np.where(favourite, 7, coins.integers(0, 300, rows))),
+            "place": pa.array(np.where(favourite, 69_999, coins.integers(0, 70_000, rows))),
+            "item": pa.array(np.where(favourite, 0, coins.integers(0, 70_000, rows))),
+        }
+    )
+
+
+def sample_queries(domain: Domain) -> Iterator[Query]:
+    """Totals, marginals of 1 to 5 attributes, levels, blocks, trees, and marginals too wide to write out."""
+    yield total_query(domain)
+    for degree in (1, 2):
+        for marginal in domain.marginals(degree):
+            yield MarginalQuery(domain, marginal)
+    yield MarginalQuery(domain, ("grade", "age", "flag"))
+    yield MarginalQuery(domain, ("age", "hours", "site"))
+    yield MarginalQuery(domain, ("grade", "age", "hours", "flag", "site"))
+    yield MarginalQuery(domain, ("age", "site", "place", "item"))
+    decade = np.arange(domain["age"].size) // 10
+    yield MarginalQuery(domain, ("age",), levels={"age": decade})
+    yield MarginalQuery(domain, ("grade", "age", "place"), levels={"age": decade, "place": np.arange(70_000) % 11})
+    cells = domain["hours"].size * domain["flag"].size
+    blocks = np.arange(cells) % 4 - 1
+    yield MarginalQuery(domain, ("hours", "flag"), blocks=blocks)
+    yield MarginalQuery(
+        domain, ("age", "flag"), levels={"age": decade}, blocks=np.arange((decade[-1] + 1) * domain["flag"].size) // 5
+    )
+    yield sample_tree(domain, label="grade")
+    yield sample_tree(domain, label=None)
+
+
+def sample_tree(domain: Domain, label: str | None) -> TreeQuery:
+    """Split on flag; one side on hours, the other is a leaf."""
+    flags, hours = domain["flag"].size, domain["hours"].size
+    split = [0, 1, *([-1] * (flags - 1)), *([-1] * hours)]
+    child = [1, 1 + flags, *range(flags - 1), *range(flags - 1, flags - 1 + hours)]
+    return TreeQuery(domain, ("flag", "hours"), split, child, label)
+
+
+def reference_cells(query: Query, coded: CodedTable) -> IntArray:
+    """The cell that each row reaches, −1 for none: slow, and plain enough to be believed."""
+    rows = len(next(iter(coded.values())))
+    cells = np.zeros(rows, dtype=np.int64)
+    if isinstance(query, MarginalQuery):
+        for name, level, size in zip(query.attributes, query.levels, query.shape, strict=True):
+            codes = coded[name].astype(np.int64)
+            cells = cells * size + (codes if level is None else level[codes])
+        return cells if query.blocks is None else query.blocks[cells]
+    for row in range(rows):
+        node = 0
+        while query.split[node] >= 0:
+            node = int(query.child[node]) + int(coded[query.splits_on[query.split[node]]][row])
+        cells[row] = query.child[node]
+    return cells if query.label is None else cells * query.label_size + coded[query.label]
+
+
+def occupied(answer: Exact[IntArray | SparseCounts], query: Query, law: str) -> tuple[IntArray, IntArray]:
+    """Occupied cells in order and their counts, of a dense or a sparse answer that is well formed."""
+    _hold(isinstance(answer, Exact), law, f"{query!r} is not answered by a sealed count")
+    counts = answer.opened()
+    if isinstance(counts, SparseCounts):
+        well_formed = bool((np.diff(counts.cells) > 0).all() and (counts.counts > 0).all())
+        _hold(well_formed, law, f"the occupied cells of {query!r} are not in order, once each, with positive counts")
+        return counts.cells, counts.counts
+    shaped = counts.dtype == np.int64 and counts.shape == (query.cells,)
+    _hold(shaped, law, f"{query!r} needs {query.cells} int64 counts")
+    cells = np.flatnonzero(counts)
+    return cells, counts[cells]
+
+
+def _check_counts(engine: Engine, queries: Sequence[Query], coded: CodedTable, law: str) -> None:
+    answers = list(engine.count(queries))
+    _hold(len(answers) == len(queries), law, "there is not one answer per query")
+    for query, answer in zip(queries, answers, strict=True):
+        cells = reference_cells(query, coded)
+        expected, times = np.unique(cells[cells >= 0], return_counts=True)
+        found, counts = occupied(answer, query, law)
+        _hold(np.array_equal(found, expected) and np.array_equal(counts, times), law, f"{query!r} is counted wrongly")
+
+
+def _check_bounding(make_engine: MakeEngine) -> None:
+    """Persons 0 … 39 have 0 … 39 rows; cell 40 of `who` holds the rows without a person."""
+    encoding = Schema.parse(PERSON_SCHEMA).encoding()
+    coins = np.random.default_rng(1)
+    who = coins.permutation(np.repeat(np.arange(41), [*range(40), 20]))
+    table = pa.table(
+        {
+            "id": pa.array([None if person == 40 else f"p{person}" for person in who.tolist()], pa.string()),
+            "who": pa.array(who),
+            "grade": pa.array(coins.choice(["low", "mid", "high", "unheard-of"], len(who)).tolist()),
+            "age": pa.array(coins.integers(0, 10, len(who))),
+        }
+    )
+    engine = make_engine(table, encoding)
+    engine.prepare(encoding)
+    coded = encoding.encode(table)
+    whole = MarginalQuery(encoding.domain, encoding.domain.names)
+    law = "at most θ rows of every person are kept, and all rows of a person who has no more"
+    rows = np.zeros(41, dtype=np.int64)
+    by_person = MarginalQuery(encoding.domain, ("who",))
+    cells, counts = occupied(next(engine.count([by_person])), by_person, law)
+    rows[cells] = counts
+    for person in range(41):
+        had = int((who == person).sum())
+        _hold(rows[person] == min(had, 3), law, f"of {had} rows {rows[person]} were kept where θ is 3")
+    law = "the rows that are kept are rows of the table"
+    before = np.bincount(reference_cells(whole, coded), minlength=whole.cells)
+    cells, counts = occupied(next(engine.count([whole])), whole, law)
+    _hold(bool((counts <= before[cells]).all()), law, "a row appears more often than in the table")
+    law = "every count sees the same rows"
+    again = occupied(next(engine.count([whole])), whole, law)
+    _hold(np.array_equal(again[0], cells) and np.array_equal(again[1], counts), law, "a second count differs")
+
+
+def _hold(kept: bool, law: str, detail: str = "") -> None:
+    if not kept:
+        raise AssertionError(f"this engine breaks a law: {law}{f' ({detail})' if detail else ''}.")
