@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -31,7 +32,13 @@ def draft(
 
     if out.exists() and not overwrite:
         raise OptionError(f'"{out}" exists already and was not touched; give another --out, or --overwrite.')
-    made = draft_schema(open_source(table).header(), sources or [], dataset=Path(table).stem)
+
+    def public_batches(name: str) -> Iterator[Any]:
+        public = open_source(name)
+        return public.batches(public.header())
+
+    header = open_source(table).header()
+    made = draft_schema(header, sources or [], dataset=Path(table).stem, public_batches=public_batches)
     try:
         out.write_text(made.text, encoding="utf-8")
     except OSError as error:

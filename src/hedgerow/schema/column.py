@@ -76,6 +76,11 @@ class Column(BaseModel, ABC):
         return True
 
     @property
+    def fate(self) -> str:
+        """What becomes of values that are not declared, in words."""
+        return "kept as “other”" if self.layout.other is not None else "replaced by declared values"
+
+    @property
     def discovery(self) -> str | None:
         """What must be bought with budget before this column has a domain: "values", "bins", or nothing."""
         return None

@@ -112,6 +112,11 @@ class _Writer(yaml.SafeDumper):
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
+    def check_simple_key(self) -> bool:
+        """Write an empty key as '': and not in YAML's long form `? '' :`."""
+        simple = bool(super().check_simple_key())
+        return simple or (isinstance(self.event, yaml.ScalarEvent) and self.event.value == "")
+
 
 _Writer.add_representer(Flow, lambda writer, data: writer.represent_mapping("tag:yaml.org,2002:map", data, True))
 

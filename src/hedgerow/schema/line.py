@@ -38,6 +38,10 @@ class LineColumn(Column):
         """Places on the line as values of the declared type."""
 
     @property
+    def fate(self) -> str:
+        return super().fate if self.layout.other is not None else "clipped to the bounds"
+
+    @property
     def special_places(self) -> tuple[float, ...]:
         """Values that have a cell of their own."""
         return ()

@@ -1,0 +1,89 @@
+"""What a public source says of one column: some keys of its declaration, and how several sources are put together."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from hedgerow.schema.line import WIDEST
+
+Declaration: TypeAlias = dict[str, Any]
+Findings: TypeAlias = dict[str, Declaration]
+
+TODO = "TODO"
+BINS = 50
+_ORDER = ("type", "values", "min", "max", "size", "bins", "step", "special", "ordered", "missing", "other", "source")
+_NEEDED = {
+    "integer": ("min", "max"),
+    "number": ("min", "max"),
+    "category": ("values",),
+    "date": ("min", "max"),
+    "datetime": ("min", "max"),
+    "code": ("size",),
+    "boolean": (),
+}
+
+
+def merge(first: Declaration, later: Declaration) -> Declaration:
+    """What the first source says wins; a later one fills the gaps, unless it speaks of another type."""
+    if "type" in first and "type" in later and first["type"] != later["type"]:
+        return first
+    return {**later, **first}
+
+
+def complete(declaration: Declaration) -> Declaration:
+    """The declaration in its usual order, TODO where a person must decide, bins where values would be too many."""
+    kind = declaration.get("type", TODO)
+    filled = {"type": kind, **dict.fromkeys(_NEEDED.get(kind, ()), TODO), **declaration}
+    if kind == "number":
+        filled.setdefault("bins", BINS)
+    if TODO not in filled.values():
+        if kind == "integer" and "bins" not in filled and _width(filled) > WIDEST:
+            filled["bins"] = BINS
+        if kind == "date" and "step" not in filled:
+            filled.update(_step(filled))
+    return {key: filled[key] for key in sorted(filled, key=_ORDER.index)}
+
+
+def is_complete(declaration: Declaration) -> bool:
+    return TODO not in declaration.values()
+
+
+def find(findings: Mapping[str, Declaration], column: str) -> Declaration:
+    """What a source says of a column: by its exact name, else by the only name that differs in case alone."""
+    if column in findings:
+        return findings[column]
+    alike = [name for name in findings if name.casefold() == column.casefold()]
+    return findings[alike[0]] if len(alike) == 1 else {}
+
+
+def spell(number: Any) -> str:
+    """A code as a table would hold it as text: 1.0 is "1"."""
+    if isinstance(number, float) and number.is_integer():
+        return str(int(number))
+    return str(number)
+
+
+def number(text: Any) -> int | float | None:
+    """A number that a source states, None if it does not state one."""
+    try:
+        value = float(str(text))
+    except ValueError:
+        return None
+    if value != value or value in (float("inf"), float("-inf")):
+        return None
+    return int(value) if value.is_integer() else value
+
+
+def _width(declaration: Declaration) -> int:
+    return int(declaration["max"]) - int(declaration["min"]) + 1
+
+
+def _step(declaration: Declaration) -> Declaration:
+    """The shortest step with which a range of dates is not too wide."""
+    bounds = [datetime.date.fromisoformat(str(declaration[key])[:10]) for key in ("min", "max")]
+    days = (bounds[1] - bounds[0]).days + 1
+    if days <= WIDEST:
+        return {}
+    return {"step": "month" if days <= 28 * WIDEST else "year"}

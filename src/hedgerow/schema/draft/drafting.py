@@ -1,0 +1,117 @@
+"""The draft itself: read the sources in order, put them together, write a file that a person can finish."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hedgerow.errors import OptionError, SchemaError, TableError, listing
+from hedgerow.schema.document import Flow, write_yaml
+from hedgerow.schema.draft.catalogue import read_catalogue
+from hedgerow.schema.draft.codebook import read_codebook
+from hedgerow.schema.draft.declaration import TODO, Declaration, Findings, complete, find, is_complete, merge
+from hedgerow.schema.draft.descriptors import read_descriptor
+from hedgerow.schema.draft.labels import LABELLED, read_labels
+from hedgerow.schema.draft.models import read_model
+from hedgerow.schema.draft.public_table import read_public_table
+from hedgerow.schema.schema import Schema
+
+Batches = Callable[[str], Iterable[Any]]
+"""Opens a table that is public and gives its Arrow batches."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A schema file, and what is left to do in it."""
+
+    text: str
+    columns: tuple[str, ...]
+    open: tuple[str, ...]
+
+    @property
+    def summary(self) -> str:
+        done = len(self.columns) - len(self.open)
+        rest = f"; {len(self.open)} need you: {listing(self.open)}" if self.open else ""
+        return f"{done} of {len(self.columns)} complete{rest}"
+
+
+def draft_schema(
+    header: Sequence[str], sources: Sequence[str], *, dataset: str | None = None, public_batches: Batches | None = None
+) -> Draft:
+    """Names come from the header, domains from the sources (earlier ones win), never from the private rows."""
+    if len(set(header)) != len(header):
+        raise TableError("the table has two columns of the same name; a schema cannot tell them apart.")
+    said = [(source, read_source(source, public_batches)) for source in sources]
+    columns = {name: complete(_put_together(name, said)) for name in header}
+    for name, declaration in columns.items():
+        _check(name, declaration)
+    waiting = tuple(name for name, declaration in columns.items() if not is_complete(declaration))
+    return Draft(_write(dataset, columns, sources), tuple(columns), waiting)
+
+
+def read_source(source: str, public_batches: Batches | None) -> Findings:
+    """What one source says, by column. The kind of source follows from how it is written."""
+    if source.startswith("public:"):
+        if public_batches is None:
+            raise OptionError(f'"{source}" needs a way to open public tables.')
+        return read_public_table(public_batches(source.removeprefix("public:")))
+    path = Path(source)
+    if ":" in source and not path.exists() and "/" not in source:
+        return read_model(source)
+    if not path.is_file():
+        raise OptionError(f'the source "{source}" is not a file. Nothing was written.')
+    return _reader(path)(path)
+
+
+def _reader(path: Path) -> Callable[[Path], Findings]:
+    readers: dict[str, Callable[[Path], Findings]] = {
+        ".csv": read_codebook,
+        ".tsv": read_codebook,
+        ".json": read_descriptor,
+        ".sql": read_catalogue,
+        **dict.fromkeys(LABELLED, read_labels),
+    }
+    ending = path.suffix.lower()
+    if ending not in readers:
+        raise OptionError(
+            f'"{path.name}" is not a source that can be read; sources: {listing(readers, most=20)}, module:Model, '
+            "public:TABLE. Nothing was written."
+        )
+    return readers[ending]
+
+
+def _put_together(name: str, said: Sequence[tuple[str, Findings]]) -> Declaration:
+    declaration: Declaration = {}
+    for source, findings in said:
+        found = find(findings, name)
+        if found:
+            where = Path(source.removeprefix("public:")).name
+            declaration = merge(declaration, {**found, "source": f"{where}#{name}"})
+    return declaration
+
+
+def _check(name: str, declaration: Declaration) -> None:
+    """A source that contradicts itself (min > max, a value twice) is told apart from one that says too little."""
+    if not is_complete(declaration):
+        return
+    try:
+        Schema(columns={name: declaration})
+    except SchemaError as error:
+        raise SchemaError(f"{declaration.get('source', 'the draft')}: {error} Nothing was written.") from None
+
+
+def _write(dataset: str | None, columns: dict[str, Declaration], sources: Sequence[str]) -> str:
+    origin = listing((Path(source).name for source in sources), most=6) if sources else "the header alone"
+    head = (
+        f"# Drafted from {origin}. No row of the private table was read.\n"
+        f"# Replace every {TODO}; take values and bounds from what is publicly known, not from the rows.\n"
+        "# person: the column that names a person, if a person can have several rows (with max_rows_per_person)\n"
+        "# ignore: [columns to leave out]\n"
+    )
+    data: dict[str, Any] = {"dataset": dataset} if dataset else {}
+    data["columns"] = {
+        name: TODO if declaration == {"type": TODO} else Flow(declaration) for name, declaration in columns.items()
+    }
+    return head + write_yaml(data)
