@@ -275,7 +275,7 @@ def test_neighbouring_tables_count_neighbouring_rows():
 
 def test_a_table_that_lacks_a_declared_column_is_refused_with_the_nearest_name():
     encoding = Schema.parse(PEOPLE).encoding()
-    with pytest.raises(TableError, match='no column "age"; columns: agee, id. Did you mean "agee"'):
+    with pytest.raises(TableError, match=r'no column "age"; columns: agee, id\. Did you mean "agee"'):
         open_engine(pa.table({"agee": [1], "id": [1]})).prepare(encoding)
 
 

@@ -39,6 +39,11 @@ def read(source, columns):
     return pa.Table.from_batches(batches)
 
 
+def read_everything(path):
+    source = open_source(path)
+    return list(source.batches(source.header()))
+
+
 def as_csv(path):
     pd.DataFrame(as_text(TABLE).to_pydict()).to_csv(path, index=False)
     return path
@@ -268,9 +273,7 @@ def test_bad_input_is_one_sentence_that_names_the_file_and_quotes_no_row(kind, t
     make, words = BAD[kind]
     path = make(tmp_path)
     with pytest.raises(TableError, match=words) as caught:
-        source = open_source(path)
-        for _ in source.batches(list(source.header())):
-            pass
+        read_everything(path)
     message = str(caught.value)
     assert CANARY not in message
     assert "\n" not in message
@@ -292,7 +295,7 @@ def test_a_url_without_an_engine_is_refused():
 
 def test_an_unknown_column_is_named_with_the_nearest_one(tmp_path):
     for make in (lambda: open_source(as_parquet(tmp_path / "t.parquet")), lambda: open_source(TABLE.to_pandas())):
-        with pytest.raises(TableError, match='no column "agee"; columns: name, age, income>50K. Did you mean "age"'):
+        with pytest.raises(TableError, match=r'"agee"; columns: name, age, income>50K\. Did you mean "age"'):
             next(make().batches(["agee"]))
 
 
