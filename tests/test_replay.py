@@ -38,7 +38,10 @@ def test_mutant_bound_on_rows_per_person_dropped(monkeypatch):
         original(self, engine, domain, 1, *rest)
 
     monkeypatch.setattr(vault.Vault, "__init__", forgetful)
-    with pytest.raises(Violation, match="declares the sensitivity"):
+    crowded = next(pair for pair in pairs(len(KINDS)) if pair.kind == "many rows")
+    with pytest.raises(Violation, match="declares the sensitivity .* but neighbours differ by 3 times that"):
+        replay_pair(Independent(), BUDGETS[0], crowded)
+    with pytest.raises(Violation):
         check_method(Independent())
 
 

@@ -221,8 +221,9 @@ def second_opinion(certificate: Certificate) -> float:
         else:
             event = GaussianDpEvent(1 / math.sqrt(float(charge.cost().exact)))
         accountant.compose(event)
+    # its distributions are cut at a small mass, so pure ε is asked for at a δ that is next to nothing
     delta = certificate.budget.delta - certificate.spent.delta
-    return float(accountant.get_epsilon(max(delta, 0.0)))
+    return float(accountant.get_epsilon(delta if delta > 0 else 1e-12))
 
 
 # ---------------------------------------------------------------- plain values

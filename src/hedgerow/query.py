@@ -69,7 +69,9 @@ class MarginalQuery:
         answer = np.ascontiguousarray(answer).reshape(-1)
         if self.blocks is not None:
             inside = self.blocks >= 0
-            answer = np.bincount(self.blocks[inside], weights=answer[inside], minlength=self.cells)
+            sums = np.zeros(self.cells)
+            np.add.at(sums, self.blocks[inside], answer[inside])
+            answer = sums
         return answer
 
     @cached_property

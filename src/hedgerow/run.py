@@ -51,8 +51,7 @@ def synthesize(
 
     if not isinstance(schema, Schema):
         schema = Schema.load(schema)
-    if isinstance(method, str):
-        method = build(method)
+    chosen: Method = build(method) if isinstance(method, str) else method
     books = Ledger(ledger) if ledger is not None else None
     if books is not None:
         if unsafe_noise_seed is not None:
@@ -66,7 +65,7 @@ def synthesize(
     engine = open_engine(table)
     schema.check_header(engine.header())
     mechanisms = Mechanisms() if unsafe_noise_seed is None else Mechanisms(UnsafeSeededStream(unsafe_noise_seed))
-    run = Run(schema, budget, method, seed, progress or Progress(limits))
+    run = Run(schema, budget, chosen, seed, progress or Progress(limits))
     return run.release(engine, mechanisms, books)
 
 

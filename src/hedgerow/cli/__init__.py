@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 
 def main() -> None:
@@ -11,7 +12,7 @@ def main() -> None:
     Exit codes: 0 done, 2 the input is at fault, 1 our fault, 130 stopped by Ctrl-C. An unexpected error is named by
     its type and place alone, because its text could quote a private row.
     """
-    import click
+    import typer
 
     from hedgerow.cli.app import app
     from hedgerow.errors import HedgerowError
@@ -20,17 +21,19 @@ def main() -> None:
         app(standalone_mode=False)
     except HedgerowError as problem:
         _stop(str(problem), problem.exit_code)
-    except click.exceptions.Abort:
-        _stop("stopped; no half-written file was left.", 130)
-    except click.ClickException as problem:
-        problem.show()
-        sys.exit(2)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):
         _stop("stopped; no half-written file was left.", 130)
     except BrokenPipeError:
         sys.exit(0)
+    except _usage_error(typer.BadParameter) as problem:
+        _stop(f"{problem.format_message().rstrip('.')}. Hint: hedgerow --help", 2)
     except Exception as problem:
         _stop(f"an error of ours, not of your input: {_place(problem)}. No private value is shown here.", 1)
+
+
+def _usage_error(kind: type[Exception]) -> Any:
+    """The root of the parser's own errors, wherever its package keeps it."""
+    return next(base for base in kind.__mro__ if base.__name__ == "ClickException")
 
 
 def _stop(message: str, code: int) -> None:

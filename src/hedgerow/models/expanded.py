@@ -47,10 +47,14 @@ class Expanded:
         return (query.aggregate(self.marginal(query.attributes)) for query in queries)
 
     def draw(self, rows: int, coins: np.random.Generator) -> CodedTable:
-        table = dict(self.model.draw(rows, coins))
-        for name, mapping in self.recoding.maps.items():
-            table[name] = self._expand(name, mapping, table[name].astype(np.int64), coins)
-        return {name: table[name].astype(self.domain[name].dtype) for name in self.domain.names}
+        merged = self.model.draw(rows, coins)
+        table: CodedTable = {}
+        for name in self.domain.names:
+            codes = merged[name].astype(np.int64)
+            if name in self.recoding.maps:
+                codes = self._expand(name, self.recoding.maps[name], codes, coins)
+            table[name] = codes.astype(self.domain[name].dtype)
+        return table
 
     def _expand(self, name: str, mapping: IntArray, merged: IntArray, coins: np.random.Generator) -> IntArray:
         """Original codes for merged ones; each merged code's rows are shared out by systematic rounding."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from hedgerow.domain import CodedTable, Counts, Domain, IntArray, Marginal
 from hedgerow.errors import HedgerowError
@@ -61,7 +63,9 @@ class Histograms:
         codes = np.unravel_index(cells, shape)
         kept_shape = tuple(shape[place] for place in keep)
         flat = np.ravel_multi_index([codes[place] for place in keep], kept_shape)
-        return np.bincount(flat, weights=weights, minlength=math.prod(kept_shape)).reshape(kept_shape)
+        density = np.zeros(math.prod(kept_shape))
+        np.add.at(density, flat, weights)
+        return density.reshape(kept_shape)
 
     def answers(self, queries: Sequence[MarginalQuery]) -> Iterator[Counts]:
         return (query.aggregate(self.marginal(query.attributes)) for query in queries)
@@ -78,7 +82,7 @@ class Histograms:
         return {name: table[name] for name in self.domain.names}
 
     def state(self) -> State:
-        arrays = {}
+        arrays: dict[str, npt.NDArray[Any]] = {}
         for number, part in enumerate(self.parts):
             arrays[f"weights{number}"] = part.weights
             if part.cells is not None:
@@ -113,4 +117,5 @@ def project_to_simplex(values: Counts, total: float) -> Counts:
     descending = np.sort(values)[::-1]
     excess = (np.cumsum(descending) - total) / np.arange(1, len(values) + 1)
     last = np.flatnonzero(descending > excess)[-1]
-    return np.maximum(values - excess[last], 0.0)
+    nearest: Counts = np.maximum(values - excess[last], 0.0)
+    return nearest

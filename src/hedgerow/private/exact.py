@@ -10,7 +10,7 @@ from typing import Generic, NoReturn, TypeVar
 
 from hedgerow.domain import IntArray
 
-T = TypeVar("T")
+T = TypeVar("T", covariant=True)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,5 +48,5 @@ class Exact(Generic[T]):
     def _refuse(self, *_: object, **__: object) -> NoReturn:
         raise TypeError("exact answers stay on the private side; measure them instead.")
 
-    __reduce__ = __reduce_ex__ = __getstate__ = __array__ = __iter__ = __len__ = _refuse  # type: ignore[assignment]
-    __bool__ = __eq__ = __hash__ = __float__ = __int__ = __index__ = _refuse  # type: ignore[assignment]
+    __reduce__ = __reduce_ex__ = __getstate__ = __array__ = __iter__ = __len__ = _refuse
+    __bool__ = __eq__ = __hash__ = __float__ = __int__ = __index__ = _refuse

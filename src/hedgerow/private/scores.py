@@ -50,7 +50,7 @@ def grid_scores(
     queries = [candidate.query for candidate in candidates]
     counts = engine.count(queries)
     if isinstance(against, Independence):
-        distances = (_independence(query, exact) for query, exact in zip(queries, counts, strict=True))
+        distances: Iterator[float] = map(_independence, queries, counts)
     else:
         distances = _distances(counts, against.answers(queries))
     scores = np.empty(len(candidates), dtype=np.int64)

@@ -110,7 +110,8 @@ def _pay(
         + np.array([-0.02, -0.01, 0.0, 0.01, 0.02])[race]
         + coins.normal(0.0, 0.12, len(year))
     )
-    return np.clip(np.rint(np.exp(logarithm)), 0, 199_999).astype(np.int32)
+    dollars: npt.NDArray[np.int32] = np.clip(np.rint(np.exp(logarithm)), 0, 199_999).astype(np.int32)
+    return dollars
 
 
 def _draw(weights: npt.NDArray[np.float64], given: Places, coins: np.random.Generator) -> Places:

@@ -1,0 +1,326 @@
+"""The command line as a user meets it: what works, what is refused, and what is never said."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from hedgerow.samples import opm
+
+CANARY = "Zaphod-7731"
+
+
+@pytest.fixture
+def people(tmp_path):
+    """A private table and its schema."""
+    pq.write_table(opm.generate(2000), tmp_path / "people.parquet")
+    (tmp_path / "people.yaml").write_text(opm.SCHEMA)
+    return tmp_path
+
+
+def files(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def synth(hedgerow, *words, table="people.parquet", schema="people.yaml", epsilon=1, out="out.csv"):
+    return hedgerow("synth", table, "-s", schema, "-e", epsilon, "-o", out, *words)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow"])
+def test_from_a_table_to_a_verified_release_and_more_rows(hedgerow, people, suffix):
+    done = synth(hedgerow, out=f"out.{suffix}")
+    assert done.code == 0, done.err
+    assert "synthetic rows, 8 columns" in done.out
+    assert "no --ledger" in done.err
+    verified = hedgerow("verify", "out.release")
+    assert verified.code == 0, verified.err
+    assert "the guarantee follows from the charges" in verified.out
+    assert "dp-accounting's privacy loss distributions agree" in verified.out
+    more = hedgerow("sample", "out.release", "--rows", 77, "-o", f"more.{suffix}")
+    assert more.code == 0, more.err
+    assert "77 synthetic rows" in more.out
+
+
+def test_json_is_one_object_for_a_program(hedgerow, people):
+    done = synth(hedgerow, "--json", "--rows", 50)
+    assert done.code == 0, done.err
+    report = done.json
+    assert report["rows"] == 50
+    assert report["columns"] == 8
+    assert report["guarantee"]["epsilon"] <= 1.0
+    assert set(report["phases"]) >= {"read and encode", "draw rows"}
+    assert report["peak_rss_mb"] > 0
+    assert hedgerow("verify", "out.release", "--json").json["certificate"]["method"]["name"] == "independent"
+
+
+@pytest.mark.parametrize("delta", ["1e-9", "0"])
+def test_a_dry_run_says_what_would_be_asked_and_opens_nothing(hedgerow, people, delta):
+    done = hedgerow("synth", "does-not-exist.csv", "-s", "people.yaml", "-e", 1, "--delta", delta, "--dry-run")
+    assert done.code == 0, done.err
+    assert "The table was not opened, nothing was spent" in done.out
+    assert "100.0% of the budget" in done.out
+    assert files(people) == ["people.parquet", "people.yaml"]
+
+
+def test_the_same_seed_draws_the_same_rows_but_never_the_same_noise(hedgerow, people):
+    first, second = synth(hedgerow, out="a.csv"), synth(hedgerow, out="b.csv")
+    assert first.code == second.code == 0
+    assert (people / "a.csv").read_bytes() != (people / "b.csv").read_bytes()
+    hedgerow("sample", "a.release", "-o", "again.csv")
+    assert (people / "a.csv").read_bytes() == (people / "again.csv").read_bytes()
+
+
+def test_methods_and_examples_explain_themselves(hedgerow, tmp_path):
+    assert "independent" in hedgerow("methods").out
+    about = hedgerow("methods", "independent").out
+    assert "Why it is private" in about
+    assert "merge = 3.0" in about
+    made = hedgerow("example", "opm", "-o", "opm.csv", "--rows", 300)
+    assert made.code == 0, made.err
+    assert synth(hedgerow, table="opm.csv", schema="opm.yaml").code == 0
+    unknown = hedgerow("example", "opmm", "-o", "x.csv")
+    assert unknown.code == 2
+    assert 'Did you mean "opm"' in unknown.err
+
+
+def test_the_demo_says_what_it_does_and_where_things_are(hedgerow, tmp_path):
+    done = hedgerow("demo", "--rows", 2000)
+    assert done.code == 0, done.err
+    assert files(tmp_path / "demo") == ["private.parquet", "private.yaml", "synthetic.parquet", "synthetic.release"]
+    assert "demo/synthetic.parquet" in done.out
+
+
+# ---------------------------------------------------------------- bad input: exit 2, one sentence, nothing written
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ({"table": "missing.csv"}, "missing.csv"),
+        ({"schema": "missing.yaml"}, "does not exist"),
+        ({"epsilon": 0}, "epsilon must be a positive number"),
+        ({"epsilon": -1}, "epsilon must be a positive number"),
+        ({"epsilon": "nan"}, "epsilon must be a positive number"),
+        ({"epsilon": "inf"}, "epsilon must be a positive number"),
+        ({"extra": ["--delta", "1"]}, "delta must be at least 0 and below 1"),
+        ({"extra": ["--delta", "-1e-9"]}, "delta must be"),
+        ({"extra": ["-m", "independant"]}, 'Did you mean "independent"'),
+        ({"extra": ["--set", "merg=3"]}, 'Did you mean "merge"'),
+        ({"extra": ["--set", "merge=many"]}, "takes a number"),
+        ({"extra": ["--set", "merge"]}, "option=value"),
+        ({"extra": ["--max-memory", "lots"]}, "is not a size"),
+        ({"extra": ["--ledger", "missing.ledger"]}, "cannot be read"),
+        ({"extra": ["--sign", "people.yaml"]}, "not an unencrypted private key"),
+        ({"extra": ["--rows", "-5"]}, "greater than or equal to 0"),
+        ({"extra": ["--seed", "-5"]}, "greater than or equal to 0"),
+        ({"out": "out.xlsx"}, "must end in one of"),
+        ({"out": "no/such/folder/out.csv"}, "cannot be written"),
+        ({"out": "people.parquet"}, "is the private table itself"),
+        ({"epsilon": "one"}, "valid number"),
+    ],
+)
+def test_bad_requests_are_refused_in_one_sentence(hedgerow, people, words, complaint):
+    before = files(people)
+    done = synth(hedgerow, *words.pop("extra", []), **words)
+    assert done.code == 2
+    assert complaint in done.err
+    assert "Traceback" not in done.err
+    assert done.out == ""
+    assert files(people) == before
+
+
+def test_a_schema_and_a_table_that_do_not_fit_are_refused(hedgerow, people):
+    table = opm.generate(50)
+    pq.write_table(table.drop_columns(["race"]), people / "lacking.parquet")
+    lacking = synth(hedgerow, table="lacking.parquet")
+    assert lacking.code == 2
+    assert '"race"' in lacking.err
+    pq.write_table(table.append_column("shoe_size", pa.array([CANARY] * 50)), people / "strange.parquet")
+    strange = synth(hedgerow, table="strange.parquet")
+    assert strange.code == 2
+    assert '"shoe_size"' in strange.err
+    assert CANARY not in strange.err
+    assert not (people / "out.csv").exists()
+
+
+def test_damaged_tables_are_refused_without_quoting_them(hedgerow, people):
+    whole = (people / "people.parquet").read_bytes()
+    header = "year,sex,race,age,agency,occupation,education,pay\n"
+    row = f"1990,F,A,22,AAAA,0005,14,{CANARY}\n"
+    bad = {
+        "cut.parquet": whole[: len(whole) // 2],
+        "empty.csv": b"",
+        "no-rows.csv": header.encode(),
+        "ragged.csv": (header + row + f"1990,F,{CANARY}\n").encode(),
+        "encoding.csv": (header + row).encode() + b"1990,\xff\xfe,A,22,AAAA,0005,14,1\n",
+        "twice.csv": header.replace("race", "sex").encode() + row.encode(),
+    }
+    for name, data in bad.items():
+        (people / name).write_bytes(data)
+        done = synth(hedgerow, table=name)
+        assert done.code == 2, (name, done.err)
+        assert CANARY not in done.err + done.out, name
+        assert "Traceback" not in done.err
+        assert not (people / "out.csv").exists()
+        assert not (people / "out.release").exists()
+
+
+def test_an_unwritable_folder_is_noticed_before_anything_is_spent(hedgerow, people):
+    hedgerow("ledger", "create", "l", "--dataset", "opm", "--epsilon", 2)
+    done = synth(hedgerow, "--ledger", "l", out="/proc/out.csv")
+    assert done.code == 2
+    assert "cannot be written" in done.err
+    assert len((people / "l").read_text().splitlines()) == 1
+
+
+# ---------------------------------------------------------------- the ledger on the command line
+
+
+def test_the_ledger_pays_refuses_and_shows(hedgerow, people):
+    created = hedgerow("ledger", "create", "l", "--dataset", "opm", "--epsilon", 1.2, "--delta", "1e-8")
+    assert created.code == 0, created.err
+    paid = synth(hedgerow, "--ledger", "l")
+    assert paid.code == 0, paid.err
+    assert "no --ledger" not in paid.err
+    refused = synth(hedgerow, "--ledger", "l", out="second.csv")
+    assert refused.code == 2
+    assert "asks for ε = 1" in refused.err
+    assert not (people / "second.csv").exists()
+    shown = hedgerow("ledger", "show", "l").out
+    assert "release by independent, ε = 1" in shown
+    certificate = hedgerow("verify", "out.release", "--json").json["certificate"]
+    record = (people / "l").read_text().splitlines()[1]
+    import hashlib
+
+    assert certificate["ledger"]["hash"] == hashlib.sha256((record + "\n").encode()).hexdigest()
+
+
+def test_another_datasets_ledger_and_a_voided_guarantee_are_refused(hedgerow, people):
+    hedgerow("ledger", "create", "l", "--dataset", "patients", "--epsilon", 4)
+    other = synth(hedgerow, "--ledger", "l")
+    assert other.code == 2
+    assert 'belongs to the dataset "patients"' in other.err
+    hedgerow("ledger", "create", "m", "--dataset", "opm", "--epsilon", 4)
+    seeded = synth(hedgerow, "--ledger", "m", "--unsafe-noise-seed", 1)
+    assert seeded.code == 2
+    assert "without a guarantee" in seeded.err
+    (people / "nameless.yaml").write_text(opm.SCHEMA.replace("dataset: opm\n", ""))
+    nameless = synth(hedgerow, "--ledger", "m", schema="nameless.yaml")
+    assert nameless.code == 2
+    assert "dataset: opm" in nameless.err
+
+
+def test_eight_runs_at_once_hold_the_budget(hedgerow, people):
+    hedgerow("ledger", "create", "l", "--dataset", "opm", "--epsilon", 1.0, "--delta", "1e-8")
+    command = [sys.executable, "-c", "from hedgerow.cli import main; main()"]
+    arguments = ["synth", "people.parquet", "-s", "people.yaml", "-e", "0.5", "--ledger", "l", "-q"]
+    runs = [
+        subprocess.Popen([*command, *arguments, "-o", f"out{number}.csv"], cwd=people, stderr=subprocess.PIPE)
+        for number in range(8)
+    ]
+    codes = [run.wait() or run.stderr.close() for run in runs]
+    succeeded = sum(code is None for code in codes)
+    debits = (people / "l").read_text().count('"debit"')
+    assert succeeded == debits
+    assert 2 <= debits < 8
+    assert len(list(people.glob("out*.release"))) == debits
+
+
+# ---------------------------------------------------------------- what is never said, what is never left
+
+
+def test_seeded_noise_is_marked_in_every_file(hedgerow, people):
+    for suffix in ("csv", "parquet", "arrow"):
+        done = synth(hedgerow, "--unsafe-noise-seed", 5, out=f"seeded.{suffix}")
+        assert done.code == 0, done.err
+        assert "NO privacy guarantee" in done.out
+    assert b"NO privacy guarantee" in pq.read_schema(people / "seeded.parquet").metadata[b"hedgerow"]
+    with pa.ipc.open_file(str(people / "seeded.arrow")) as reader:
+        assert b"NO privacy guarantee" in reader.schema.metadata[b"hedgerow"]
+    assert "NO privacy guarantee" in (people / "seeded.csv.NO-GUARANTEE.txt").read_text()
+    assert hedgerow("verify", "seeded.release", "--json").json["certificate"]["guarantee"] is None
+
+
+def test_odd_values_change_neither_columns_nor_types_and_are_never_quoted(hedgerow, people):
+    rows = opm.generate(300).to_pylist()
+    odd = {"sex": CANARY, "pay": 10**12, "year": -5, "race": None, "age": "", "agency": "ünïcode", "education": "NaN"}
+    rows[7].update(odd)
+    table = pa.Table.from_pylist(rows)
+    pq.write_table(table, people / "odd.parquet")
+    pq.write_table(opm.generate(300), people / "plain.parquet")
+    outputs = {}
+    for name in ("odd", "plain"):
+        done = synth(hedgerow, table=f"{name}.parquet", epsilon=1000, out=f"{name}-out.parquet")
+        assert done.code == 0, done.err
+        assert CANARY not in done.out + done.err
+        outputs[name] = pq.read_table(people / f"{name}-out.parquet")
+    assert outputs["odd"].schema == outputs["plain"].schema
+    assert CANARY not in str(outputs["odd"].to_pylist())
+    assert set(outputs["odd"]["sex"].to_pylist()) <= {"F", "M"}
+
+
+def test_formulas_in_a_csv_stay_text(hedgerow, tmp_path):
+    values = ["=cmd()", "+1+1", "-x", "@sum", "plain", "-8"]
+    (tmp_path / "t.csv").write_text("v\n" + "".join(f'"{value}"\n' for value in values * 200))
+    listed = ", ".join(json.dumps(value) for value in values)
+    (tmp_path / "t.yaml").write_text(f"columns:\n  v: {{type: category, values: [{listed}]}}\n")
+    done = synth(hedgerow, table="t.csv", schema="t.yaml", epsilon=100)
+    assert done.code == 0, done.err
+    written = set((tmp_path / "out.csv").read_text().replace('"', "").split("\n")[1:]) - {""}
+    assert written == {"'=cmd()", "'+1+1", "'-x", "'@sum", "plain", "-8"}
+
+
+def test_stopping_leaves_no_half_files(people):
+    table = pa.concat_tables([opm.generate(1_000_000)] * 3)
+    pq.write_table(table, people / "large.parquet")
+    before = files(people)
+    command = [sys.executable, "-c", "from hedgerow.cli import main; main()"]
+    arguments = ["synth", "large.parquet", "-s", "people.yaml", "-e", "1", "-o", "out.csv"]
+    run = subprocess.Popen([*command, *arguments], cwd=people, stderr=subprocess.PIPE, text=True)
+    line = run.stderr.readline()
+    assert "read and encode" in line
+    time.sleep(0.3)
+    run.send_signal(signal.SIGINT)
+    _, error = run.communicate(timeout=60)
+    if run.returncode != 0:  # it may have been done already on a fast machine
+        assert run.returncode == 130
+        assert "stopped" in error
+        assert "Traceback" not in error
+        assert [name for name in files(people) if name.startswith(".") or name not in [*before, "out.release"]] == []
+
+
+def test_an_error_of_ours_shows_no_message_of_its_own(hedgerow, people):
+    """An unexpected exception may carry a private value in its text: only its type and place are shown."""
+    code = (
+        "import hedgerow.run as run\n"
+        f"def fail(*a, **k): raise ValueError('{CANARY}')\n"
+        "run.Run.release = fail\n"
+        "from hedgerow.cli import main; main()"
+    )
+    arguments = ["synth", "people.parquet", "-s", "people.yaml", "-e", "1", "-o", "out.csv"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], cwd=people, capture_output=True, text=True, env=os.environ, check=False
+    )
+    assert done.returncode == 1
+    assert "an error of ours" in done.stderr
+    assert CANARY not in done.stderr + done.stdout
+    assert "ValueError" in done.stderr
+
+
+def test_help_and_import_stay_light():
+    """No heavy package is imported by `import hedgerow` or for --help."""
+    heavy = {"numpy", "scipy", "pyarrow", "pydantic", "yaml", "cryptography", "pandas", "polars"}
+    for code in ("import hedgerow", "import sys; sys.argv=['hedgerow','--help']; import hedgerow.cli.app"):
+        names = subprocess.run(
+            [sys.executable, "-c", f"{code}\nimport sys; print(' '.join(sys.modules))"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+        assert heavy.isdisjoint(names), (code, heavy & set(names))

@@ -1,0 +1,225 @@
+"""A release: whole or refused, the same for everyone, and nothing in it that is not public."""
+
+import io
+import json
+import pickle
+import zipfile
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+import hedgerow as hr
+from hedgerow.certificate import second_opinion
+from hedgerow.errors import OptionError, ReleaseError
+from hedgerow.release import Release, verify
+from hedgerow.samples import opm
+
+SCHEMA = hr.Schema.parse(opm.SCHEMA)
+
+
+@pytest.fixture(scope="module", params=[1e-9, 0.0], ids=["gaussian", "pure"])
+def release(request):
+    return hr.synthesize(opm.generate(5000), SCHEMA, hr.Budget(1.0, request.param))
+
+
+@pytest.fixture
+def saved(release, tmp_path):
+    release.save(tmp_path / "x.release")
+    return tmp_path / "x.release"
+
+
+def rewrite(path, change):
+    """Unpack, change a member, and mend the manifest as a forger would."""
+    import hashlib
+
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    change(members)
+    members["manifest.json"] = json.dumps(
+        {name: hashlib.sha256(data).hexdigest() for name, data in members.items() if name not in OUTSIDE}
+    ).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+
+
+OUTSIDE = {"manifest.json", "signature.json"}
+
+
+def edit_certificate(path, change):
+    def edit(members):
+        certificate = json.loads(members["certificate.json"])
+        change(certificate)
+        members["certificate.json"] = json.dumps(certificate).encode()
+
+    rewrite(path, edit)
+
+
+def test_a_release_reads_back_and_verifies(release, saved):
+    loaded, confirmed = verify(saved)
+    assert loaded.guarantee == release.guarantee
+    assert loaded.guarantee.epsilon <= 1.0
+    assert loaded.table().equals(release.table())
+    assert any("guarantee follows from the charges" in line for line in confirmed)
+    assert release.certificate.spent == release.certificate.whole
+
+
+def test_saving_twice_gives_the_same_bytes(release, saved, tmp_path):
+    release.save(tmp_path / "again.release")
+    assert saved.read_bytes() == (tmp_path / "again.release").read_bytes()
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_the_independent_accountant_agrees(release):
+    epsilon = second_opinion(release.certificate)
+    assert epsilon == pytest.approx(1.0, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (lambda c: c["budget"].update(epsilon=0.1), "more than"),
+        (lambda c: c["guarantee"].update(epsilon=0.1), '"guarantee" does not follow'),
+        (lambda c: c["charges"][0].update(scale=c["charges"][0]["scale"] / 2), "costs more than it states"),
+        (lambda c: c["charges"][0].update(scale=c["charges"][0]["scale"] * 2), "other noise than its answers"),
+        (lambda c: c["charges"][0].update(sensitivity=0.5), '"charges" does not follow'),
+        (lambda c: c["charges"][0]["weights"].pop(), "weights"),
+        (lambda c: c["charges"].append(c["charges"][0]), "more than the budget"),
+        (lambda c: c.update(charges=[]), "does not follow|does not list"),
+        (lambda c: c.update(rows_per_person=1, unit="person"), "does not follow|differently"),
+        (lambda c: c.update(rows_per_person=7), "differently"),
+        (lambda c: c.update(statements=["perfectly private"]), '"statements" does not follow'),
+        (lambda c: c.pop("whole"), "cannot be read"),
+        (lambda c: c.update(format="another"), "not of the format"),
+    ],
+)
+def test_an_edited_certificate_is_refused(saved, change, complaint):
+    edit_certificate(saved, change)
+    with pytest.raises(ReleaseError, match=complaint):
+        verify(saved)
+
+
+def test_an_edited_member_is_refused_without_mending_the_manifest(saved):
+    with zipfile.ZipFile(saved) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    members["schema.json"] = members["schema.json"].replace(b"2011", b"2012")
+    with zipfile.ZipFile(saved, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    with pytest.raises(ReleaseError, match=r'"schema.json" was changed after the release was made'):
+        verify(saved)
+
+
+def test_a_truncated_file_is_refused_at_every_length(saved):
+    data = saved.read_bytes()
+    for part in np.linspace(0, len(data) - 1, 40).astype(int):
+        saved.write_bytes(data[:part])
+        with pytest.raises(ReleaseError):
+            Release.load(saved)
+
+
+def test_a_pickle_in_disguise_is_refused_and_does_not_run(saved, tmp_path):
+    trap = tmp_path / "sprung"
+
+    class Trap:
+        def __reduce__(self):
+            return open, (str(trap), "w")
+
+    saved.write_bytes(pickle.dumps(Trap()))
+    with pytest.raises(ReleaseError):
+        Release.load(saved)
+    assert not trap.exists()
+
+
+def test_a_pickled_array_inside_is_refused_and_does_not_run(saved, tmp_path):
+    trap = tmp_path / "sprung"
+
+    class Trap:
+        def __reduce__(self):
+            return open, (str(trap), "w")
+
+    hostile = io.BytesIO()
+    np.lib.format.write_array(hostile, np.array([Trap()], dtype=object), allow_pickle=True)
+    rewrite(saved, lambda members: members.update({"model/0.npy": hostile.getvalue()}))
+    with pytest.raises(ReleaseError):
+        Release.load(saved)
+    assert not trap.exists()
+
+
+def test_an_extra_member_is_refused(saved):
+    with zipfile.ZipFile(saved, "a") as archive:
+        archive.writestr("extra.bin", b"x")
+    with pytest.raises(ReleaseError, match="other members"):
+        verify(saved)
+
+
+def test_a_signature_binds_the_contents(release, tmp_path):
+    key = Ed25519PrivateKey.generate()
+    pem = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    (tmp_path / "key.pem").write_bytes(pem)
+    path = tmp_path / "signed.release"
+    release.save(path, sign_with=tmp_path / "key.pem")
+    loaded, confirmed = verify(path)
+    assert loaded.signer == key.public_key().public_bytes_raw().hex()
+    assert any("signed by the Ed25519 key" in line for line in confirmed)
+    rewrite(path, lambda members: members.update({"certificate.json": members["certificate.json"] + b" "}))
+    with pytest.raises(ReleaseError, match="signature does not fit"):
+        verify(path)
+    (tmp_path / "rsa.pem").write_text("not a key")
+    with pytest.raises(OptionError, match="not an unencrypted private key"):
+        release.save(path, sign_with=tmp_path / "rsa.pem")
+
+
+def test_rows_depend_on_seed_alone_and_have_the_declared_types(release):
+    first, second, other = release.sample(300, seed=1), release.sample(300, seed=1), release.sample(300, seed=2)
+    assert first.equals(second)
+    assert not first.equals(other)
+    assert first.schema == SCHEMA.encoding().arrow_schema
+    assert release.sample(0).num_rows == 0
+    with pytest.raises(OptionError, match="must not be negative"):
+        release.sample(-1)
+
+
+def test_the_models_answer_comes_with_its_standard_error(release):
+    answer = release.marginal(["sex"])
+    assert answer.counts.shape[0] >= 2
+    assert answer.standard_error > 0
+    assert release.marginal(["race", "sex"]).standard_error is None
+    with pytest.raises(OptionError, match='unknown column "sexx".*Did you mean "sex"'):
+        release.marginal(["sexx"])
+
+
+def test_a_seeded_release_has_no_guarantee_and_says_so_everywhere(tmp_path):
+    voided = hr.synthesize(opm.generate(500), SCHEMA, hr.Budget(1.0), unsafe_noise_seed=1)
+    again = hr.synthesize(opm.generate(500), SCHEMA, hr.Budget(1.0), unsafe_noise_seed=1)
+    assert voided.guarantee is None
+    assert voided.table().equals(again.table())
+    voided.save(tmp_path / "x.release")
+    loaded, confirmed = verify(tmp_path / "x.release")
+    assert loaded.guarantee is None
+    assert any("NO GUARANTEE" in line for line in confirmed)
+    assert "NO privacy guarantee" in loaded.certificate.statements()[0]
+
+
+def test_the_bundle_holds_no_private_value_path_or_time(tmp_path):
+    canary = "CANARY7731"
+    table = opm.generate(200).append_column("note", pa.array([canary] * 200))
+    columns = table.set_column(1, "sex", pa.array([canary] * 200))
+    schema = hr.Schema.from_dict({**SCHEMA.to_dict(), "ignore": ["note"]})
+    path = tmp_path / canary
+    path.mkdir()
+    import pyarrow.parquet as pq
+
+    pq.write_table(columns, path / "people.parquet")
+    made = hr.synthesize(path / "people.parquet", schema, hr.Budget(100.0))
+    made.save(tmp_path / "x.release")
+    with zipfile.ZipFile(tmp_path / "x.release") as archive:
+        for info in archive.infolist():
+            assert canary.encode() not in archive.read(info)
+            assert info.date_time == (1980, 1, 1, 0, 0, 0)
+    assert canary not in str(made.table().to_pylist())
