@@ -274,11 +274,15 @@ def _decided(uniform: _Uniform, law: _Magnitude, guess: int) -> int:
     def reaches(step: int) -> bool:
         return uniform.below(lambda bits: law.tail(step, bits))
 
-    while reaches(guess + 1):
-        guess += 1
-    while guess > 0 and not reaches(guess):
-        guess -= 1
-    return guess
+    low, high, stride = guess, guess + 1, 1
+    while reaches(high):
+        low, high, stride = high, high + stride, 2 * stride
+    while low > 0 and not reaches(low):
+        low, high, stride = max(0, low - stride), low, 2 * stride
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if reaches(middle) else (low, middle)
+    return low
 
 
 @cache
