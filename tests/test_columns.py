@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import math
 from decimal import Decimal
 from typing import Any
@@ -184,6 +185,16 @@ def test_decoding_an_encoded_value_stays_in_its_cell(data: st.DataObject) -> Non
         assert same or not decoded[place].is_valid, "a mark comes back as itself, or as null where the type lacks it"
     if not column.missing and not column.other:
         assert decoded.null_count == 0
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.dictionaries(texts, columns(), min_size=1, max_size=4), st.one_of(st.none(), texts))
+def test_schemas_round_trip_through_yaml_and_plain_values(declared: dict[str, Column], dataset: str | None) -> None:
+    schema = Schema(dataset=dataset, columns=declared)
+    assert Schema.parse(schema.to_yaml()) == schema
+    assert Schema.from_dict(schema.to_dict()) == schema
+    assert Schema.from_dict(json.loads(json.dumps(schema.to_dict()))) == schema
+    assert Schema.parse(json.dumps(schema.to_dict()), "schema.json") == schema
 
 
 @settings(deadline=None, max_examples=300)

@@ -118,6 +118,13 @@ class _Writer(yaml.SafeDumper):
         return simple or (isinstance(self.event, yaml.ScalarEvent) and self.event.value == "")
 
 
+def _write_text(writer: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    """In double quotes, with escapes, wherever YAML would otherwise take a letter for a line break or refuse it."""
+    style = None if all(letter == " " or letter.isprintable() for letter in text) else '"'
+    return writer.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Writer.add_representer(str, _write_text)
 _Writer.add_representer(Flow, lambda writer, data: writer.represent_mapping("tag:yaml.org,2002:map", data, True))
 
 

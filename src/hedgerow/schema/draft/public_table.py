@@ -13,6 +13,7 @@ from hedgerow.schema.arrays import moments, numbers, plain, texts
 from hedgerow.schema.draft.declaration import Declaration, Findings
 
 MOST_VALUES = 1_000
+FEW_VALUES = 50
 _DATE = r"^\d{4}-\d{2}-\d{2}$"
 _CODE = r"^0\d"
 
@@ -65,8 +66,7 @@ class _Seen:
         if kind == "boolean":
             return {"type": "boolean", **declaration}
         if kind == "category":
-            known = {"values": sorted(self.values)} if len(self.values) <= MOST_VALUES else {}
-            return {"type": "category", **known, **declaration}
+            return {"type": "category", **self._known_values(), **declaration}
         if kind == "number":
             if self.whole:
                 return {"type": "integer", "min": int(self.low), "max": int(self.high), **declaration}
@@ -75,6 +75,12 @@ class _Seen:
         if kind == "date":
             return {"type": "date", "min": low[:10], "max": high[:10], **declaration}
         return {"type": "datetime", "min": low, "max": high, **declaration}
+
+    def _known_values(self) -> Declaration:
+        """The values, unless they are too many, or look like names: most of them stand once."""
+        many = len(self.values) > MOST_VALUES
+        names = len(self.values) > FEW_VALUES and 2 * len(self.values) > self.rows
+        return {} if many or names else {"values": sorted(self.values)}
 
 
 def _kind(array: pa.Array, said: pa.Array) -> str:
