@@ -19,6 +19,8 @@ from hedgerow.schema.reading import Real, Truth, Whole, as_bins
 
 Bins = Annotated[int | Literal["private"] | tuple[int | float, ...], BeforeValidator(as_bins)]
 Closed = Literal["left", "right"]
+MOST_BINS = 2**20
+MOST_CODES = 2**24
 
 
 class Integer(HeapedColumn):
@@ -47,6 +49,8 @@ class Integer(HeapedColumn):
             )
         if isinstance(self.bins, int) and not 1 <= self.bins <= width:
             raise ValueError(f"bins: {self.bins} bins do not fit {width:,} values")
+        if isinstance(self.bins, int) and self.bins > MOST_BINS:
+            raise ValueError(f"bins: more than {MOST_BINS:,} bins")
         if isinstance(self.bins, tuple):
             starts = self._starts()
             if any(right <= left for left, right in zip(starts, [*starts[1:], self.max + 1], strict=True)):
@@ -118,8 +122,8 @@ class Number(LineColumn):
         _check_special(self.special)
         if self.min == self.max:
             raise ValueError(f"max: must be greater than min {self.min}")
-        if isinstance(self.bins, int) and not 1 <= self.bins <= 2**20:
-            raise ValueError(f"bins: must be between 1 and 1,048,576, got {self.bins}")
+        if isinstance(self.bins, int) and not 1 <= self.bins <= MOST_BINS:
+            raise ValueError(f"bins: must be between 1 and {MOST_BINS:,}, got {self.bins}")
         if self.bins != "private" and (np.diff(self._edges()) <= 0).any():
             raise ValueError("bins: too many for the range between min and max")
         return self
@@ -167,8 +171,8 @@ class Code(SteppedColumn):
 
     @model_validator(mode="after")
     def _check(self) -> Code:
-        if not 1 <= self.size <= 2**31:
-            raise ValueError(f"size: must be between 1 and 2³¹, got {self.size}")
+        if not 1 <= self.size <= MOST_CODES:
+            raise ValueError(f"size: must be between 1 and {MOST_CODES:,}, got {self.size}")
         return self
 
     @property

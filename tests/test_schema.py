@@ -1,0 +1,286 @@
+"""The schema file: text stays text, faults are named by line and key, and nothing depends on rows."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+from hedgerow.errors import HedgerowError, OptionError, SchemaError, TableError
+from hedgerow.schema import Schema
+from hedgerow.schema.schema import KINDS
+
+ROOT = Path(__file__).parent.parent
+HEAD = "dataset: people\ncolumns:\n"
+
+
+def one(declaration: str) -> Any:
+    return Schema.parse(f"{HEAD}  x: {declaration}\n").columns["x"]
+
+
+def test_text_stays_text() -> None:
+    column = one("{type: category, values: [US, NO, yes, 06001, 1e6, 1999-12-31, null, ~, 0x1F, 1_000, 'a b']}")
+    assert column.values == ("US", "NO", "yes", "06001", "1e6", "1999-12-31", "null", "~", "0x1F", "1_000", "a b")
+
+
+def test_numbers_and_dates_are_read_where_they_are_expected() -> None:
+    assert one("{type: integer, min: -5, max: 1e6, bins: 1e2}").max == 1_000_000
+    assert one("{type: number, min: 1e-3, max: 2.5E3, bins: [1, 2.5]}").min == 0.001
+    assert one("{type: date, min: 1900-01-01, max: 2009-12-31, step: month}").layout.own == 1_320
+
+
+def test_a_domain_file_is_a_schema(tmp_path: Path) -> None:
+    path = tmp_path / "people-domain.json"
+    path.write_text('{"age": 85,\t"sex": 2, "columns": 3}')
+    schema = Schema.load(path)
+    assert {each.name: each.size for each in schema.encoding().domain} == {"age": 85, "sex": 2, "columns": 3}
+    assert Schema.from_dict({"age": 85}) == Schema.parse("age: 85")
+
+
+def test_codelists_are_shared_values() -> None:
+    schema = Schema.parse("""
+codelists: {yesno: [yes, no]}
+columns:
+  smoker: {codelist: yesno, source: "codebook.xlsx#Q12"}
+  drinker: {codelist: yesno, missing: true}
+""")
+    assert [column["values"] for column in schema.to_dict()["columns"].values()] == [["yes", "no"]] * 2
+
+
+@pytest.mark.parametrize(
+    ("declaration", "said"),
+    [
+        ("{type: integer, min: 3, max: 1}", r"line 3: columns\.x\.min: 3 is greater than max 1"),
+        (
+            "{type: integer, mni: 3, max: 9}",
+            r'line 3: columns\.x: unknown key "mni"; keys: type.* Did you mean "min"\?',
+        ),
+        ("{type: integer, min: 3}", r'columns\.x: the key "max" is needed'),
+        ("{type: integr, min: 3}", r'unknown type "integr".* Did you mean "integer"\?'),
+        ("{min: 3, max: 4}", 'the key "type" is needed'),
+        ("{type: integer, min: 0, max: 10000}", "10,001 values between min and max are more than 10,000; add `bins`"),
+        ("{type: integer, min: 0, max: 9, bins: 11}", "11 bins do not fit 10 values"),
+        ("{type: integer, min: 0, max: 9, bins: 0}", "0 bins do not fit"),
+        ("{type: integer, min: 0, max: 9, bins: [3, 3]}", "the edges must grow"),
+        ("{type: integer, min: 0, max: 9, bins: [3, 12]}", "between min 0 and max 9"),
+        ("{type: integer, min: 0, max: 9, bins: [3.2, 3.8]}", "no whole number between them"),
+        ("{type: integer, min: 0, max: 9, bins: many}", "must be a count, a list of edges, or private"),
+        ("{type: integer, min: 0, max: 9.5}", "must be a whole number, got 9.5"),
+        ("{type: integer, min: 0, max: 1e30, bins: 3}", "declare longer numbers as a category"),
+        ("{type: integer, min: 0, max: nan}", "must be a number"),
+        ("{type: integer, min: 0, max: 99, bins: 5, heaps: [5, 10]}", "10 can never match"),
+        ("{type: integer, min: 0, max: 99, bins: 5, heaps: [1]}", "1 is not a divisor"),
+        ("{type: integer, min: 0, max: 99, heaps: [10]}", "without `bins`"),
+        ("{type: integer, min: 0, max: 99, bins: 5, heaps: [9973, 9967]}", "least common multiple"),
+        ("{type: integer, min: 0, max: 9, special: [77, 77]}", "special: a value stands twice"),
+        ("{type: number, min: 0, max: 1}", 'the key "bins" is needed'),
+        ("{type: number, min: 1, max: 1, bins: 3}", "must be greater than min"),
+        ("{type: number, min: 0, max: 1e999, bins: 3}", "must be a finite number"),
+        ("{type: category, values: []}", "values: the list is empty"),
+        ("{type: category, values: [a, b, a]}", 'values: "a" stands twice'),
+        ("{type: category, values: a}", "must be a list of values, or private"),
+        ("{type: category, values: [a, ''], missing: true}", "is also one of the values"),
+        ("{type: category, values: [a], missing: maybe}", "must be true, or marks with their meaning"),
+        ("{type: category, values: [a], ordered: 7}", "must be true or false"),
+        ("{type: category}", 'the key "values" is needed'),
+        ("{type: date, min: 2000-01-01, max: 1999-01-01}", "2000-01-01 is later than max 1999-01-01"),
+        ("{type: date, min: 2000-02-30, max: 2001-01-01}", "must be a date such as"),
+        ("{type: date, min: 1900-01-01, max: 1999-01-01}", "more than 10,000 steps of a day"),
+        ("{type: date, min: 1900-01-01, max: 1999-01-01, step: hour}", "must be one of 'day', 'week'"),
+        ("{type: datetime, min: 2000-01-01T00:00+01:00, max: 2001-01-01}", "without a time zone"),
+        ("{type: datetime, min: 1900-01-01, max: 1999-01-01, step: second}", "more than 10,000 steps of a second"),
+        ("{type: integer, min: 0, max: 1e9, bins: 1e8}", "more than 1,048,576 bins"),
+        ("{type: code, size: 0}", "must be between 1 and"),
+        ("{type: code, size: 1e9}", "must be between 1 and"),
+        ("{codelist: nope}", 'unknown codelist "nope"'),
+        ("TODO", r"columns\.x: TODO is left for you to fill in at columns\.x"),
+        ("{type: integer, min: TODO, max: TODO}", r"columns\.x\.min, columns\.x\.max"),
+        ("7", "columns.x"),
+    ],
+)
+def test_faults_are_named(declaration: str, said: str) -> None:
+    with pytest.raises(SchemaError, match=said) as caught:
+        Schema.parse(f"{HEAD}  x: {declaration}\n", "people.yaml")
+    assert str(caught.value).startswith("people.yaml, line 3: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "a schema is a mapping"),
+        ("[a, b]", "a schema is a mapping"),
+        ("dataset: x", 'the key "columns" is needed'),
+        ("columns: {}", "columns: the list is empty"),
+        ("columns:\n  a: {type: boolean}\n  a: {type: boolean}", r'line 3: the key "a" stands twice in columns'),
+        ("columns: {a: {type: boolean}\n", "line 2: this is not YAML"),
+        ("columns:\n  a: &a {type: boolean}\n  b: *a", "aliases"),
+        ("colums:\n  a: {type: boolean}", r'line 1: the schema: unknown key "colums".* Did you mean "columns"\?'),
+        ("columns: {a: {type: boolean}}\nmax_rows_per_person: 3", "line 2: .*needs `person`"),
+        ("columns: {a: {type: boolean}}\nperson: p\nmax_rows_per_person: 0", "must be at least 1"),
+        ("columns: {a: {type: boolean}}\nperson: a", "names a person"),
+        ("columns: {a: {type: boolean}}\nignore: [a]", '"a" is also one of the columns'),
+        ("columns: {a: {type: boolean}}\nignore: TODO", "TODO"),
+        ("columns: {a: {type: boolean}}\ngroups: [{columns: [a, b], allowed: public}]", '"b" is not a column'),
+        ("columns: {a: {type: boolean}}\ngroups: [{columns: [a], allowed: public}]", "at least two columns"),
+        ("columns: {a: {type: boolean}}\ngroups: [{columns: [a, a], alowed: public}]", 'Did you mean "allowed"'),
+        ("'a:heap': {}\ncolumns: {}", "unknown key"),
+    ],
+)
+def test_faults_of_the_whole_are_named(text: str, said: str) -> None:
+    with pytest.raises(SchemaError, match=said):
+        Schema.parse(text, "people.yaml")
+
+
+def test_faults_of_groups_are_named() -> None:
+    columns = "columns:\n  a: {type: category, values: [1, 2]}\n  b: {type: integer, min: 0, max: 3}\n"
+    columns += "  c: {type: category, values: private}\ngroups:\n"
+    for group, said in [
+        ("{columns: [a, b], allowed: [[1, 9]]}", '"9" is not a declared value of "b"'),
+        ("{columns: [a, b], allowed: [[1, 1], [1, 1]]}", "stands twice"),
+        ("{columns: [a, b], allowed: [[1]]}", "needs 2 values"),
+        ("{columns: [a, b], allowed: []}", "the list is empty"),
+        ("{columns: [a, b], allowed: none}", "or public"),
+        ("{columns: [a, c], allowed: public}", "private values or heaps"),
+    ]:
+        with pytest.raises(SchemaError, match=f"line 6: groups.0.*{said}"):
+            Schema.parse(f"{columns}  - {group}\n")
+
+
+def test_two_things_cannot_share_a_coded_name() -> None:
+    wage = {"type": "integer", "min": 0, "max": 99, "bins": 5, "heaps": [10]}
+    with pytest.raises(SchemaError, match="wage:heap"):
+        Schema(columns={"wage": wage, "wage:heap": {"type": "boolean"}})
+
+
+def test_faults_from_python_are_schema_errors_too() -> None:
+    with pytest.raises(SchemaError, match=r"columns\.age\.min"):
+        Schema(columns={"age": {"type": "integer", "min": 9, "max": 1}})
+    with pytest.raises(SchemaError, match="put it in quotes"):
+        Schema(columns={"age": {"type": "category", "values": [True]}})
+
+
+@pytest.mark.parametrize(("name", "content"), [("no.yaml", None), ("bad.yaml", b"\xff\xfe\xff"), ("bad.json", b"{")])
+def test_files_that_cannot_be_read_are_named(tmp_path: Path, name: str, content: bytes | None) -> None:
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(SchemaError, match=name):
+        Schema.load(path)
+    with pytest.raises(SchemaError):
+        Schema.load(tmp_path)
+
+
+def test_headers_are_compared_by_name_alone() -> None:
+    schema = Schema.parse("person: id\nignore: [note]\ncolumns: {age: {type: boolean}, sex: {type: boolean}}")
+    schema.check_header(["sex", "note", "id", "age"])
+    with pytest.raises(TableError, match=r'lacks "age".*Did you mean "agee"\? No row was read'):
+        schema.check_header(["agee", "sex", "id"])
+    with pytest.raises(TableError, match='lacks "id"'):
+        schema.check_header(["age", "sex"])
+    with pytest.raises(SchemaError, match=r'says nothing about "colour".*`ignore`'):
+        schema.check_header(["age", "sex", "id", "colour"])
+    with pytest.raises(TableError, match='more than one column named "age"'):
+        schema.check_header(["age", "age", "sex", "id"])
+
+
+def test_discovered_domains_are_filled_in_and_marked() -> None:
+    schema = Schema.parse("""
+columns:
+  city: {type: category, values: private, missing: {"?": unknown}}
+  income: {type: number, min: 0, max: 100, bins: private}
+  hours: {type: integer, min: 0, max: 99, bins: private, closed: right}
+""")
+    assert schema.discoveries == [("city", "values"), ("income", "bins"), ("hours", "bins")]
+    assert schema.open_values("city", pa.array(["a", "?", "", None])).to_pylist() == ["a", None, None, None]
+    with pytest.raises(SchemaError, match='domain of "city", "income", "hours" is private'):
+        schema.encoding()
+    with pytest.raises(OptionError, match="no private bins"):
+        schema.with_bins("city", [1])
+    done = schema.with_values("city", ["a", "b"]).with_bins("income", [0, 10, 10, 55.5, 100, 200])
+    done = done.with_bins("hours", [0, 9.5, 9.7, 40, 99])
+    assert done.discovered == ["city", "income", "hours"]
+    assert Schema.parse(done.to_yaml()) == done
+    sizes = {each.name: each.size for each in done.encoding().domain}
+    assert sizes == {"city": 4, "income": 4, "hours": 4}  # a, b, ?, other; 3 bins and the hidden cell each
+    nothing = schema.with_values("city", []).with_bins("income", []).with_bins("hours", [])
+    assert {each.name: each.size for each in nothing.encoding().domain} == {"city": 2, "income": 2, "hours": 2}
+
+
+def test_the_json_schema_knows_every_key() -> None:
+    described = Schema.json_schema()
+    kinds = described["$defs"]
+    for kind in KINDS.values():
+        known = set(kind.model_fields) - {"discovered"}
+        assert set(kinds[kind.__name__]["properties"]) == known
+        assert "type" in kinds[kind.__name__]["required"]
+    assert set(described["anyOf"][0]["properties"]) == {*Schema.model_fields, "codelists"}
+
+
+@pytest.fixture
+def run() -> Any:
+    from hedgerow.cli.schema import app
+
+    def call(*arguments: object) -> Any:
+        result = CliRunner().invoke(app, [str(each) for each in arguments])
+        if isinstance(result.exception, HedgerowError):
+            raise result.exception
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    return call
+
+
+def test_draft_and_check_by_command(tmp_path: Path, run: Any) -> None:
+    table, book, out = tmp_path / "people.csv", tmp_path / "book.csv", tmp_path / "people.yaml"
+    table.write_text("age,sex\nCANARY,CANARY\n")
+    book.write_text("name,type,min,max,values\nage,integer,0,99,\nsex,category,,,f|m\n")
+    assert "1 of 2 complete; 1 need you: sex" in run("draft", table, "-o", out, "--from", _only_age(book))
+    with pytest.raises(OptionError, match="was not touched"):
+        run("draft", table, "-o", out)
+    assert "2 of 2 complete" in run("draft", table, "-o", out, "--from", book, "--overwrite")
+    assert "CANARY" not in out.read_text()
+    assert "2 columns, no fault found" in run("check", "-s", out)
+    assert "no row was read" in run("check", "-s", out, table)
+
+
+def _only_age(book: Path) -> Path:
+    path = book.with_name("age.csv")
+    path.write_text("\n".join(book.read_text().splitlines()[:2]))
+    return path
+
+
+def test_the_private_page_counts_misfits_and_quotes_none(tmp_path: Path, run: Any) -> None:
+    schema, table, page = tmp_path / "s.yaml", tmp_path / "t.csv", tmp_path / "misfits.html"
+    schema.write_text("""
+columns:
+  <script>: {type: integer, min: 0, max: 9}
+  city: {type: category, values: private}
+  sex: {type: category, values: [f, m], other: true}
+  payer: {type: category, values: [f, m]}
+groups: [{columns: [sex, payer], allowed: public}]
+""")
+    table.write_text("<script>,city,sex,payer\n5,CANARY,f,\n77,CANARY,CANARY,m\n,b,m,f\n")
+    assert "PRIVATE" in run("check", "-s", schema, table, "--private", page)
+    text = page.read_text()
+    assert "PRIVATE" in text
+    assert "Content-Security-Policy" in text
+    assert "CANARY" not in text
+    assert "<script>" not in text
+    assert "<td>&lt;script&gt;</td><td>3</td><td>1</td><td>1</td><td>clipped to the bounds</td>" in text
+    assert "<td>sex</td><td>3</td><td>0</td><td>1</td><td>kept as “other”</td>" in text
+    assert "<td>payer</td><td>3</td><td>1</td><td>0</td>" in text
+    assert "city" not in text
+    assert stat.S_IMODE(page.stat().st_mode) == 0o600
+    with pytest.raises(OptionError, match="name the table"):
+        run("check", "-s", schema, "--private", page)
+    with pytest.raises(OptionError, match="cannot be written"):
+        run("check", "-s", schema, table, "--private", tmp_path / "no" / "where.html")
+
+
+def test_the_json_schema_is_printed(run: Any) -> None:
+    assert json.loads(run("json-schema")) == Schema.json_schema()
