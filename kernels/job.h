@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <tuple>
 #include <utility>
 #include <variant>
@@ -109,7 +110,9 @@ template <class Numbers> class Job {
   public:
     Job(Numbers numbers, std::uint64_t dense_cells)
         : numbers_(std::move(numbers)), cells_(numbers_.cells()), dense_cells_(dense_cells) {
-        if (!sparse()) counts_.assign(cells_, 0);
+        if (sparse()) return;
+        counts_.resize(cells_);
+        std::memset(counts_.data(), 0, cells_ * sizeof(std::int64_t));
     }
 
     void add(Tile &tile, Workspace &space) {
@@ -129,8 +132,8 @@ template <class Numbers> class Job {
 
     template <class Index> void add(std::size_t rows, Workspace &space) {
         if (sparse()) add_sparse<Index>(rows, space);
-        else if (Lanes::worthwhile(cells_, rows)) {
-            space.lanes.begin(cells_);
+        else if (const int lanes = Lanes::worthwhile(cells_, rows)) {
+            space.lanes.begin(cells_, lanes);
             each_block<Index>(rows, space, [&](const Index *cells, std::size_t n) { space.lanes.add(cells, n); });
             space.lanes.finish(counts_.data());
         } else

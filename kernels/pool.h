@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <mutex>
 #include <new>
+#include <utility>
 #include <vector>
 
 namespace hedgerow {
@@ -68,12 +69,17 @@ class Pool {
     std::size_t held_ = 0;
 };
 
+// Leaves numbers as they are when a vector grows: whoever needs zeros asks for them.
 template <class Value> struct Pooled {
     using value_type = Value;
     Pooled() = default;
     template <class Other> Pooled(const Pooled<Other> &) noexcept {}
     Value *allocate(std::size_t count) { return static_cast<Value *>(Pool::shared().take(count * sizeof(Value))); }
     void deallocate(Value *values, std::size_t count) noexcept { Pool::shared().give_back(values, count * sizeof(Value)); }
+    template <class Other> void construct(Other *place) noexcept { ::new (static_cast<void *>(place)) Other; }
+    template <class Other, class... Given> void construct(Other *place, Given &&...given) {
+        ::new (static_cast<void *>(place)) Other(std::forward<Given>(given)...);
+    }
     template <class Other> bool operator==(const Pooled<Other> &) const noexcept { return true; }
     template <class Other> bool operator!=(const Pooled<Other> &) const noexcept { return false; }
 };

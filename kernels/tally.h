@@ -1,6 +1,7 @@
 // Tallies of cell numbers: dense, one counter per cell, or sparse, the occupied cells alone.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -20,44 +21,57 @@ struct SparseCounts {
 };
 
 // Counters for one tile. Consecutive rows go to different lanes, because a counter that was just written cannot
-// be read again for several cycles, and real tables repeat their favourite cell. Small enough to stay in cache;
-// left at zero between uses.
+// be read again for several cycles, and real tables repeat their favourite cell. Left at zero between uses.
 class Lanes {
   public:
-    static constexpr std::size_t LANES = 4;
+    // Four lanes while they fit a small cache and repay adding them up, two for larger tables, else none (0).
+    static int worthwhile(std::uint64_t cells, std::size_t rows) {
+        if (cells <= (1 << 14) && 4 * cells <= rows) return 4;
+        return cells <= (1 << 16) && cells <= 2 * std::uint64_t{rows} ? 2 : 0;
+    }
 
-    // Lanes must fit the cache beside the columns, and be filled often enough to repay adding them up.
-    static bool worthwhile(std::uint64_t cells, std::size_t rows) { return cells <= (1 << 14) && LANES * cells <= rows; }
-
-    void begin(std::size_t cells) {
+    void begin(std::size_t cells, int lanes) {
+        if (lanes_ != 0) std::fill(counters_.begin(), counters_.end(), 0);  // an earlier use was broken off
         cells_ = cells;
-        if (counters_.size() < LANES * cells) counters_.resize(LANES * cells, 0);
+        lanes_ = lanes;
+        counters_.resize(std::max(counters_.size(), lanes * cells), 0);
     }
 
     template <class Index> void add(const Index *cells, std::size_t rows) {
-        std::uint32_t *lane0 = counters_.data();
-        std::uint32_t *lane1 = lane0 + cells_, *lane2 = lane1 + cells_, *lane3 = lane2 + cells_;
-        std::size_t row = 0;
-        for (; row + LANES <= rows; row += LANES) {
-            ++lane0[cells[row]];
-            ++lane1[cells[row + 1]];
-            ++lane2[cells[row + 2]];
-            ++lane3[cells[row + 3]];
-        }
-        for (; row < rows; ++row) ++lane0[cells[row]];
+        if (lanes_ == 4) add_over<4>(cells, rows);
+        else add_over<2>(cells, rows);
     }
 
     void finish(std::int64_t *counts) {
-        std::uint32_t *lane0 = counters_.data();
-        const std::uint32_t *lane1 = lane0 + cells_, *lane2 = lane1 + cells_, *lane3 = lane2 + cells_;
-        for (std::size_t cell = 0; cell < cells_; ++cell)
-            counts[cell] += std::int64_t{lane0[cell]} + lane1[cell] + lane2[cell] + lane3[cell];
-        std::memset(lane0, 0, LANES * cells_ * sizeof(std::uint32_t));
+        if (lanes_ == 4) add_up<4>(counts);
+        else add_up<2>(counts);
+        std::memset(counters_.data(), 0, lanes_ * cells_ * sizeof(std::uint32_t));
+        lanes_ = 0;
     }
 
   private:
+    template <int LANES, class Index> void add_over(const Index *cells, std::size_t rows) {
+        std::uint32_t *lane[LANES];
+        for (int i = 0; i < LANES; ++i) lane[i] = counters_.data() + i * cells_;
+        std::size_t row = 0;
+        for (; row + LANES <= rows; row += LANES)
+            for (int i = 0; i < LANES; ++i) ++lane[i][cells[row + i]];
+        for (; row < rows; ++row) ++lane[0][cells[row]];
+    }
+
+    template <int LANES> void add_up(std::int64_t *__restrict counts) const {
+        const std::size_t cells = cells_;
+        const std::uint32_t *__restrict lane = counters_.data();
+        for (std::size_t cell = 0; cell < cells; ++cell) {
+            std::uint32_t sum = 0;  // a tile has fewer than 2^32 rows
+            for (int i = 0; i < LANES; ++i) sum += lane[cell + i * cells];
+            counts[cell] += sum;
+        }
+    }
+
     std::vector<std::uint32_t> counters_;
     std::size_t cells_ = 0;
+    int lanes_ = 0;
 };
 
 // Sorts keys below 2^bits by their digits, least significant first, and counts equal neighbours. Its buffers are

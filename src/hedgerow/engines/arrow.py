@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -12,13 +12,13 @@ import numpy as np
 from hedgerow import _count
 from hedgerow.domain import CodedTable, Codes, Domain, IntArray
 from hedgerow.errors import HedgerowError, LimitError
-from hedgerow.private.bounding import Persons, fresh_key, kept_rows
+from hedgerow.private.bounding import Holders, Persons, fresh_key, kept_rows
 from hedgerow.private.exact import Exact, ExactCounts, SparseCounts
 from hedgerow.query import MarginalQuery, Query
 
 if TYPE_CHECKING:
     from hedgerow.engines.source import Source
-    from hedgerow.schema import Encoding
+    from hedgerow.schema import Encoding, Schema
 
 MOST_CELLS = 1 << 62
 """Cells are numbered in 64 bits."""
@@ -53,9 +53,9 @@ class ArrowEngine:
         self._table: EncodedTable | None = None
 
     @classmethod
-    def from_codes(cls, domain: Domain, columns: CodedTable) -> Self:
+    def from_codes(cls, domain: Domain, columns: CodedTable, *, threads: int | None = None) -> Self:
         """An engine over rows that are coded already: nothing to encode, one row is one person."""
-        engine = cls(None)
+        engine = cls(None, threads=threads)
         rows = len(next(iter(columns.values()))) if columns else 0
         engine._table = EncodedTable(domain, columns, rows)
         return engine
@@ -90,6 +90,16 @@ class ArrowEngine:
             for name in coded:
                 coded[name] = coded[name][kept]
         self._table = EncodedTable(encoding.domain, coded, rows)
+
+    def people_per_value(self, schema: Schema, column: str) -> Exact[Mapping[str, int]]:
+        """A pass over one open column (and the person's) before the table is encoded."""
+        assert self._source is not None
+        wanted = [column, *([schema.person] if schema.person is not None else [])]
+        holders = Holders()
+        for batch in self._source.batches(wanted):
+            person = batch.column(schema.person) if schema.person is not None else None
+            holders.add(schema.open_values(column, batch.column(column)), person)
+        return Exact(holders.per_value(schema.max_rows_per_person, self._key))
 
     def count(self, queries: Sequence[Query]) -> Iterator[Exact[ExactCounts]]:
         """One exact answer per query, in order, counted as they are consumed.
