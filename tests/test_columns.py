@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from hedgerow.schema import Schema
 from hedgerow.schema.cells import Steps
 from hedgerow.schema.column import Column
+from hedgerow.schema.numeric import Integer
 
 NASTY_TEXT = [
     "", " ", "nan", "NaN", "inf", "-inf", "Infinity", "1e999", "-1e-999", "9" * 400,
@@ -160,7 +161,10 @@ def arrays(draw: st.DrawFn, column: Column) -> pa.Array:
 @given(data=st.data())
 def test_decoding_an_encoded_value_stays_in_its_cell(data: st.DataObject) -> None:
     column = data.draw(columns())
-    array = data.draw(arrays(column))
+    stays_in_its_cell(column, data.draw(arrays(column)), seed=data.draw(st.integers(0, 99)))
+
+
+def stays_in_its_cell(column: Column, array: pa.Array, seed: int) -> None:
     codes, outside = column.encode(array)
     attributes = column.attributes("x")
     assert len(codes) == len(attributes)
@@ -169,7 +173,7 @@ def test_decoding_an_encoded_value_stays_in_its_cell(data: st.DataObject) -> Non
         assert len(code) == len(array)
         assert ((code >= 0) & (code < attribute.size)).all()
 
-    decoded = column.decode(codes, np.random.default_rng(data.draw(st.integers(0, 99))))
+    decoded = column.decode(codes, np.random.default_rng(seed))
     assert decoded.type == column.arrow_type
     assert len(decoded) == len(array)
     again, still_outside = column.encode(decoded)
@@ -202,12 +206,40 @@ def test_schemas_round_trip_through_yaml_and_plain_values(declared: dict[str, Co
 def test_each_value_is_coded_by_itself(data: st.DataObject) -> None:
     """A row's code must not depend on the other rows, or a neighbour would move more than one row."""
     column = data.draw(columns())
-    array = data.draw(arrays(column))
+    coded_by_itself(column, data.draw(arrays(column)))
+
+
+def coded_by_itself(column: Column, array: pa.Array) -> None:
     together, outside = column.encode(array)
     for place in range(len(array)):
         alone, misfit = column.encode(array.slice(place, 1))
         assert [code[0] for code in alone] == [code[place] for code in together]
         assert misfit[0] == outside[place]
+
+
+def test_the_laws_catch_mutants(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draws that return special values, cells counted from the batch's minimum, values left beyond the bounds."""
+    declaration = {"type": "integer", "min": 0, "max": 99, "bins": 10, "special": [0, 1, 2, 3, 4, 5, 6, 7, 8]}
+    array = pa.array(["9", "50", "", "1000", "77"])
+
+    def fresh() -> Column:
+        return Schema(columns={"x": declaration}).columns["x"]
+
+    stays_in_its_cell(fresh(), array, seed=1)
+    coded_by_itself(fresh(), array)
+    settle = Steps.settle
+    with monkeypatch.context() as mutant:
+        mutant.setattr(Integer, "own_places", [])
+        with pytest.raises(AssertionError):
+            stays_in_its_cell(fresh(), array, seed=1)
+    with monkeypatch.context() as mutant:
+        mutant.setattr(Steps, "settle", lambda steps, line: settle(steps, line - np.nanmin(line)))
+        with pytest.raises(AssertionError):
+            coded_by_itself(fresh(), array)
+    with monkeypatch.context() as mutant:
+        mutant.setattr(Steps, "settle", lambda steps, line: np.floor(line))
+        with pytest.raises(AssertionError):
+            stays_in_its_cell(fresh(), pa.array(["1000", "-5"]), seed=1)
 
 
 @pytest.mark.parametrize(
