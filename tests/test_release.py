@@ -158,9 +158,7 @@ def test_an_extra_member_is_refused(saved):
 
 def test_a_signature_binds_the_contents(release, tmp_path):
     key = Ed25519PrivateKey.generate()
-    pem = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
+    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     (tmp_path / "key.pem").write_bytes(pem)
     path = tmp_path / "signed.release"
     release.save(path, sign_with=tmp_path / "key.pem")
@@ -190,7 +188,7 @@ def test_the_models_answer_comes_with_its_standard_error(release):
     assert answer.counts.shape[0] >= 2
     assert answer.standard_error > 0
     assert release.marginal(["race", "sex"]).standard_error is None
-    with pytest.raises(OptionError, match='unknown column "sexx".*Did you mean "sex"'):
+    with pytest.raises(OptionError, match=r'unknown column "sexx".*Did you mean "sex"'):
         release.marginal(["sexx"])
 
 

@@ -39,7 +39,7 @@ def test_mutant_bound_on_rows_per_person_dropped(monkeypatch):
 
     monkeypatch.setattr(vault.Vault, "__init__", forgetful)
     crowded = next(pair for pair in pairs(len(KINDS)) if pair.kind == "many rows")
-    with pytest.raises(Violation, match="declares the sensitivity .* but neighbours differ by 3 times that"):
+    with pytest.raises(Violation, match=r"declares the sensitivity .* but neighbours differ by 3 times that"):
         replay_pair(Independent(), BUDGETS[0], crowded)
     with pytest.raises(Violation):
         check_method(Independent())
@@ -134,7 +134,7 @@ def test_three_arms_of_the_noise_check(factor, caught):
     for _ in range(10):
         recorder.noisy_counts(Exact(np.zeros(1000, dtype=np.int64)), 1000, noise)
     calls = [
-        type(call)((*call.asked[:2], Noise("gaussian", 20.0 * factor)), call.cells, call.counts, call.answer)
+        type(call)((*call.asked[:2], Noise("gaussian", 20.0 * factor)), call.exact, call.answer)
         for call in recorder.calls
     ]
     if caught:

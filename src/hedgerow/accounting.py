@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
-from hedgerow.budget import DELTA_UNITS, UNITS, Amount, Budget, Currency
+from hedgerow.budget import UNITS, Amount, Budget, Currency
 from hedgerow.errors import BudgetError
 from hedgerow.measurement import Noise
 
@@ -143,7 +143,7 @@ class Charge:
     extra: float = 0.0
 
     def __post_init__(self) -> None:
-        positive = [self.scale, self.rows_per_person, *self.weights]
+        positive = [self.scale, self.rows_per_person, len(self.weights), *self.weights]
         if not (all(0 < number < math.inf for number in positive) and 0 <= self.extra < math.inf):
             raise BudgetError("a charge needs a positive scale, positive weights and at least one row per person.")
 
@@ -214,6 +214,23 @@ def stack_noise(spend: Amount, weights: Sequence[float], rows_per_person: int, e
     return [Noise(kind, _float_up(Fraction(scale) / Fraction(weight))) for weight in weights]
 
 
+def discovery_scale(amount: Amount, rows_per_person: int) -> float:
+    """The least σ at which counts that a person moves by 1 in at most θ places cost the amount: √(θ/μ²)."""
+    trial = Charge("discovery", "", rows_per_person, (1.0,), 1.0, amount)
+    scale = _root_up(rows_per_person / amount.exact)
+    while not replace(trial, scale=scale).cost() <= amount:
+        scale = math.nextafter(scale, math.inf)
+    return scale
+
+
+def discovery_threshold(scale: float, amount: Amount, rows_per_person: int) -> int:
+    """The noisy count that a value of one person reaches with probability at most δ/θ: ⌈1 + σ·Φ⁻¹(1 − δ/θ) + ½⌉."""
+    from scipy.special import ndtri
+
+    quantile = -float(ndtri(amount.delta / rows_per_person))
+    return math.ceil(1 + scale * quantile * (1 + MARGIN) + 0.5)
+
+
 def choice_epsilon(spend: Amount) -> float:
     """The ε of the exponential mechanism that an amount buys, rounded down."""
     if not spend.units:
@@ -238,13 +255,13 @@ class Guarantee:
         return f"({self.epsilon:g}, {self.delta:g})-differential privacy"
 
 
-def whole(budget: Budget, direct_delta: float = 0.0) -> Amount:
+def whole(budget: Budget, direct_delta: float | Fraction = 0) -> Amount:
     """The budget in exact units. `direct_delta` is set aside for discoveries before μ is calibrated."""
     if budget.currency is Currency.PURE and not direct_delta:
         return Amount.of(Currency.PURE, Fraction(budget.epsilon))
     if not 0 <= direct_delta < budget.delta:
         raise BudgetError(
-            f"discoveries ask for δ = {direct_delta:g} of {budget.delta:g}; some δ must be left for the noise."
+            f"discoveries ask for δ = {float(direct_delta):g} of {budget.delta:g}; some δ must be left for the noise."
         )
     mu = gdp_mu(budget.epsilon, _float_down(Fraction(budget.delta) - Fraction(direct_delta)))
     return Amount.of(Currency.GDP, Fraction(mu) ** 2, Fraction(direct_delta))
@@ -255,7 +272,7 @@ def covers(budget: Budget, spent: Amount) -> bool:
     if spent.currency is Currency.PURE:
         return spent.exact <= Fraction(budget.epsilon) and not spent.delta_units
     noise_delta = gdp_delta(_root_up(spent.exact), budget.epsilon)
-    return Fraction(noise_delta) + Fraction(spent.delta_units, DELTA_UNITS) <= Fraction(budget.delta)
+    return Fraction(noise_delta) + spent.exact_delta <= Fraction(budget.delta)
 
 
 def guarantee(spent: Amount, delta: float) -> Guarantee:
@@ -263,7 +280,7 @@ def guarantee(spent: Amount, delta: float) -> Guarantee:
     if spent.currency is Currency.PURE:
         return Guarantee(_float_up(spent.exact), 0.0, None)
     mu = _root_up(spent.exact)
-    left = _float_down(Fraction(delta) - Fraction(spent.delta_units, DELTA_UNITS))
+    left = _float_down(Fraction(delta) - spent.exact_delta)
     if left <= 0:
         raise BudgetError(f"δ = {delta:g} does not cover the δ that was spent directly.")
     return Guarantee(gdp_epsilon(mu, left), delta, mu)

@@ -80,8 +80,12 @@ class Amount:
         return float(self.exact)
 
     @property
+    def exact_delta(self) -> Fraction:
+        return Fraction(self.delta_units, DELTA_UNITS)
+
+    @property
     def delta(self) -> float:
-        return float(Fraction(self.delta_units, DELTA_UNITS))
+        return float(self.exact_delta)
 
     def __add__(self, other: Amount) -> Amount:
         self._same(other)
@@ -119,6 +123,9 @@ class Amount:
         if self.currency is not other.currency:
             raise BudgetError(f"amounts of {self.currency.value} and of {other.currency.value} do not mix.")
 
+    def __str__(self) -> str:
+        direct = f", δ = {self.delta:.3g}" if self.delta_units else ""
+        return f"{self.currency.value} = {self.value:.6g}{direct}"
+
     def __repr__(self) -> str:
-        direct = f", δ {self.delta:.3g}" if self.delta_units else ""
-        return f"Amount({self.currency.value} {self.value:.6g}{direct})"
+        return f"Amount({self})"

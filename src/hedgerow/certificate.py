@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from hedgerow.accounting import Charge, Guarantee, covers, guarantee, whole
+from hedgerow.accounting import Charge, Guarantee, covers, discovery_threshold, guarantee, whole
 from hedgerow.budget import Amount, Budget, Currency
 from hedgerow.errors import HedgerowError, ReleaseError
 from hedgerow.measurement import Measurement, Noise
@@ -173,13 +173,17 @@ def _check_charges(certificate: Certificate) -> None:
             raise ReleaseError(f"{where} lists {len(charge.queries)} queries but {len(charge.weights)} weights.")
         if not charge.cost() <= charge.amount:
             raise ReleaseError(f"{where} costs more than it states.")
+        if charge.mechanism == "discovery":
+            least = discovery_threshold(charge.scale, charge.amount, charge.rows_per_person)
+            if any(query["threshold"] < least for query in charge.queries) or not charge.queries:
+                raise ReleaseError(f"{where} keeps values that its δ does not pay for.")
 
 
 def _check_totals(certificate: Certificate, stated: Mapping[str, Any]) -> None:
     budget, spent = certificate.budget, certificate.spent
     if certificate.whole.currency is not budget.currency:
         raise ReleaseError("the certificate's currency does not fit its budget.")
-    if not spent <= certificate.whole or not certificate.whole <= whole(budget, certificate.whole.delta):
+    if not spent <= certificate.whole or not certificate.whole <= whole(budget, certificate.whole.exact_delta):
         raise ReleaseError("the charges add up to more than the budget.")
     if not covers(budget, spent):
         raise ReleaseError("the charges add up to more than (ε, δ) allows.")

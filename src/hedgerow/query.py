@@ -56,6 +56,11 @@ class MarginalQuery:
             self.blocks = _map(blocks, math.prod(self.shape), lowest=-1)
 
     @property
+    def sizes(self) -> dict[str, int]:
+        """The attributes that this query reads, with their sizes."""
+        return dict(zip(self.attributes, self.base_shape, strict=True))
+
+    @property
     def cells(self) -> int:
         return math.prod(self.shape) if self.blocks is None else int(self.blocks.max()) + 1
 
@@ -114,6 +119,7 @@ class TreeQuery:
         self.splits_on = attributes
         self.split_sizes = domain.shape(attributes)
         self.attributes: Marginal = domain.marginal([*attributes, *([label] if label else [])])
+        self.sizes = dict(zip(self.attributes, domain.shape(self.attributes), strict=True))
         leaves = self.child[self.split < 0]
         self.leaves = len(leaves)
         if not np.array_equal(np.sort(leaves), np.arange(self.leaves)):

@@ -172,7 +172,7 @@ def verify(path: str | Path) -> tuple[Release, list[str]]:
         schema = Schema.from_dict(json.loads(members["schema.json"]))
         domain = schema.encoding().domain
         answers = [
-            _answer_from_json(answer, domain, lambda number: _array(members[f"answers/{number}.npy"]))
+            _answer_from_json(answer, lambda number: _array(members[f"answers/{number}.npy"]))
             for answer in json.loads(members["answers.json"])
         ]
         confirmed += check(stated, [answer.measurements for answer in answers])
@@ -274,8 +274,8 @@ def _answer_to_json(answer: Answer, arrays: list[npt.NDArray[Any]]) -> dict[str,
     }
 
 
-def _answer_from_json(data: Mapping[str, Any], domain: Domain, array: Any) -> Answer:
-    measurements = tuple(_measurement_from_json(entry, domain, array) for entry in data["measurements"])
+def _answer_from_json(data: Mapping[str, Any], array: Any) -> Answer:
+    measurements = tuple(_measurement_from_json(entry, array) for entry in data["measurements"])
     return Answer(measurements, data["chosen"], tuple(data["scores"]))
 
 
@@ -293,25 +293,25 @@ def _measurement_to_json(measurement: Measurement, arrays: list[npt.NDArray[Any]
         "kept": store(measurement.kept),
     }
     if isinstance(query, TreeQuery):
-        tree = {"attributes": list(query.splits_on), "label": query.label}
+        tree = {"splits_on": list(query.splits_on), "label": query.label, "sizes": query.sizes}
         return about | {"tree": tree | {"split": store(query.split), "child": store(query.child)}}
-    marginal = {"attributes": list(query.attributes), "levels": [store(level) for level in query.levels]}
+    marginal = {"sizes": query.sizes, "levels": [store(level) for level in query.levels]}
     return about | {"marginal": marginal | {"blocks": store(query.blocks)}}
 
 
-def _measurement_from_json(data: Mapping[str, Any], domain: Domain, array: Any) -> Measurement:
+def _measurement_from_json(data: Mapping[str, Any], array: Any) -> Measurement:
+    """A query speaks of its own attributes' sizes: a domain may have been refined after it was asked."""
     query: Query
     if "tree" in data:
         tree = data["tree"]
-        query = TreeQuery(domain, tuple(tree["attributes"]), array(tree["split"]), array(tree["child"]), tree["label"])
+        domain = Domain.of(tree["sizes"])
+        query = TreeQuery(domain, tuple(tree["splits_on"]), array(tree["split"]), array(tree["child"]), tree["label"])
     else:
         marginal = data["marginal"]
-        attributes = tuple(marginal["attributes"])
-        levels = {
-            name: array(level) for name, level in zip(attributes, marginal["levels"], strict=True) if level is not None
-        }
+        sizes, levels = marginal["sizes"], marginal["levels"]
+        given = {name: array(level) for name, level in zip(sizes, levels, strict=True) if level is not None}
         blocks = None if marginal["blocks"] is None else array(marginal["blocks"])
-        query = MarginalQuery(domain, attributes, levels=levels, blocks=blocks)
+        query = MarginalQuery(Domain.of(sizes), tuple(sizes), levels=given, blocks=blocks)
     kept = None if data["kept"] is None else array(data["kept"])
     values = array(data["values"])
     if values.shape != ((query.cells,) if kept is None else kept.shape):

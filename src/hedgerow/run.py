@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.accounting import whole
-from hedgerow.budget import Budget
+from hedgerow.budget import Amount, Budget
 from hedgerow.certificate import UNSAFE, Certificate, versions
 from hedgerow.errors import OptionError, SchemaError
+from hedgerow.measurement import Answer
 from hedgerow.methods import DEFAULT, build, options
 from hedgerow.methods.method import Method
 from hedgerow.private.account import Account
+from hedgerow.private.discovery import Discoveries
 from hedgerow.private.ledger import Ledger
 from hedgerow.private.mechanisms import Answering, Mechanisms
 from hedgerow.private.noise import UnsafeSeededStream
@@ -81,12 +83,18 @@ class Run:
 
     def release(self, engine: Engine, mechanisms: Answering, ledger: Ledger | None = None) -> Release:
         """Prepare the engine, let the method ask, and put together what came of it."""
-        encoding = self.schema.encoding()
+        discoveries = Discoveries.plan(self.schema, self.budget)
+        amount = whole(self.budget, discoveries.direct_delta)
+        entry: dict[str, Any] = {}
+        account = Account(amount, self._debit(ledger, amount, entry) if ledger is not None else lambda: None)
+        answers: list[Answer] = []
+        schema = self.schema
+        if discoveries.columns:
+            with self.progress.phase("discover private domains"):
+                schema = discoveries.buy(schema, engine, account, mechanisms, answers)
+        encoding = schema.encoding()
         with self.progress.phase("read and encode"):
             engine.prepare(encoding)
-        amount = whole(self.budget)
-        entry: dict[str, Any] = {}
-        account = Account(amount, self._debit(ledger, entry) if ledger is not None else lambda: None)
         coins = np.random.Generator(np.random.Philox(np.random.SeedSequence(self.seed)))
         vault = Vault(engine, encoding.domain, encoding.rows_per_person, account, mechanisms, coins)
         model = self.method.run(vault, self.progress)
@@ -102,11 +110,11 @@ class Run:
             void=None if mechanisms.guaranteed else UNSAFE,
             versions=versions(),
         )
-        return Release(self.schema, model, certificate, vault.answers)
+        return Release(schema, model, certificate, [*answers, *vault.answers])
 
-    def _debit(self, ledger: Ledger, entry: dict[str, Any]) -> Callable[[], None]:
+    def _debit(self, ledger: Ledger, amount: Amount, entry: dict[str, Any]) -> Callable[[], None]:
         def debit() -> None:
-            written = ledger.debit(self.budget, whole(self.budget), self.method.about.name)
+            written = ledger.debit(self.budget, amount, self.method.about.name)
             entry.update(dataset=ledger.dataset, entry=written.number, hash=written.digest)
 
         return debit
@@ -130,12 +138,26 @@ def rehearse(schema: Schema, budget: Budget, method: Method, progress: Progress,
 
     The private table is not opened. A method that adapts to its answers may take other turns on the real one.
     """
-    from hedgerow.engines.arrow import ArrowEngine
+    from hedgerow.engines import open_engine
 
-    encoding = schema.encoding()
-    coins = np.random.default_rng(0)
-    codes = {a.name: coins.integers(0, a.size, rows).astype(a.dtype) for a in encoding.domain}
-    engine = ArrowEngine.from_codes(encoding.domain, codes)
+    engine = open_engine(_made_up(schema, rows))
     release = Run(schema, budget, method, 0, progress).release(engine, Mechanisms())
     release.certificate = replace(release.certificate, void="a rehearsal on made-up rows")
     return release
+
+
+def _made_up(schema: Schema, rows: int) -> Any:
+    """Uniform rows of the schema; where a domain is still to be discovered, twenty values or bins stand in."""
+    import pyarrow as pa
+
+    for column, kind in schema.discoveries:
+        if kind == "values":
+            schema = schema.with_values(column, [f"value {number}" for number in range(20)])
+        else:
+            about = schema.to_dict()["columns"][column]
+            schema = schema.with_bins(column, np.linspace(about["min"], about["max"], 21)[1:-1].tolist())
+    encoding = schema.encoding()
+    coins = np.random.default_rng(0)
+    codes = {a.name: coins.integers(0, a.size, rows).astype(a.dtype) for a in encoding.domain}
+    table = encoding.decode(codes, coins)
+    return table if schema.person is None else table.append_column(schema.person, pa.array(np.arange(rows)))

@@ -122,11 +122,7 @@ def replay_pair(method: Method, budget: Budget, pair: Pair, schema: str = SCHEMA
 
 def _attained(replayed: Replayed) -> list[float]:
     charges = replayed.release.certificate.charges
-    return [
-        ratio
-        for ratio, charge in zip(replayed.ratios, charges, strict=True)
-        if charge.purpose == "measure"
-    ]
+    return [ratio for ratio, charge in zip(replayed.ratios, charges, strict=True) if charge.purpose == "measure"]
 
 
 def check_release(release: Release) -> None:
@@ -180,7 +176,7 @@ def check_noise(calls: Sequence[Call]) -> None:
         if call.asked[0] != "counts" or call.asked[2].kind != "gaussian":
             continue
         exact = np.zeros(call.asked[1], dtype=np.int64)
-        exact[call.cells] = call.counts
+        exact[list(call.exact)] = list(call.exact.values())
         squares += float(((call.answer - exact) ** 2).sum()) / call.asked[2].variance
         cells += len(exact)
     if cells and not chi2.ppf(5e-10, cells) < squares < chi2.isf(5e-10, cells):

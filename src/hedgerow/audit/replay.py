@@ -9,7 +9,7 @@ release down to the last byte. And the exact answers of the two tables must lie 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -34,8 +34,8 @@ class Call:
     """One passage through the door: what was asked (public), the exact answer, and what was let out."""
 
     asked: tuple[Any, ...]
-    cells: IntArray
-    counts: IntArray
+    exact: Mapping[Any, int]
+    """Counts that are not zero, by cell (or by value, or by place)."""
     answer: Any
 
 
@@ -67,8 +67,13 @@ class Recorder:
         self._keep(("choose", len(scores.opened()), rate), scores, answer)
         return answer
 
+    def discover(self, counts: Exact[Mapping[str, int]], noise: Noise, threshold: int) -> tuple[str, ...]:
+        answer = self._inner.discover(counts, noise, threshold)
+        self._keep(("discover", noise, threshold), counts, answer)
+        return answer
+
     def _keep(self, asked: tuple[Any, ...], exact: Exact[Any], answer: Any) -> None:
-        self.calls.append(Call(asked, *_sparse(exact), answer))
+        self.calls.append(Call(asked, _occupied(exact.opened()), answer))
 
 
 class Replayer(Recorder):
@@ -94,6 +99,9 @@ class Replayer(Recorder):
 
     def choose(self, scores: Exact[IntArray], rate: Fraction) -> int:
         return int(self._replay(("choose", len(scores.opened()), rate), scores))
+
+    def discover(self, counts: Exact[Mapping[str, int]], noise: Noise, threshold: int) -> tuple[str, ...]:
+        return tuple(self._replay(("discover", noise, threshold), counts))
 
     def _replay(self, asked: tuple[Any, ...], exact: Exact[Any]) -> Any:
         place = len(self.calls)
@@ -163,28 +171,28 @@ def _moved(charge: Charge, differences: list[IntArray]) -> float:
     """The distance between neighbours in the norm in which the charge states its sensitivity."""
     if charge.purpose == "measure":
         scaled = [weight * np.abs(step) for weight, step in zip(charge.weights, differences, strict=True)]
+    elif charge.purpose == "discover":
+        scaled = [np.abs(differences[0])]
     else:
         scaled = [charge.extra * np.abs(differences[0])]  # scores are whole numbers of the grid
-    stacked = np.concatenate(scaled) if scaled else np.zeros(0)
+    stacked = np.concatenate(scaled)
     if charge.mechanism == "exponential":
         return float(stacked.max(initial=0))
-    return float(np.sqrt((stacked**2).sum()) if charge.mechanism == "gaussian" else stacked.sum())
+    return float(stacked.sum() if charge.mechanism == "laplace" else np.sqrt((stacked**2).sum()))
 
 
 def _difference(first: Call, second: Call) -> IntArray:
-    cells = np.union1d(first.cells, second.cells)
-    difference = np.zeros(len(cells), dtype=np.int64)
-    difference[np.searchsorted(cells, first.cells)] += first.counts
-    difference[np.searchsorted(cells, second.cells)] -= second.counts
-    return difference
+    cells = first.exact.keys() | second.exact.keys()
+    return np.array([first.exact.get(cell, 0) - second.exact.get(cell, 0) for cell in cells], dtype=np.int64)
 
 
-def _sparse(exact: Exact[Any]) -> tuple[IntArray, IntArray]:
-    counts = exact.opened()
+def _occupied(counts: Any) -> Mapping[Any, int]:
     if isinstance(counts, SparseCounts):
-        return counts.cells.copy(), counts.counts.copy()
+        return dict(zip(counts.cells.tolist(), counts.counts.tolist(), strict=True))
+    if isinstance(counts, Mapping):
+        return dict(counts)
     cells = np.flatnonzero(counts)
-    return cells, np.asarray(counts)[cells]
+    return dict(zip(cells.tolist(), np.asarray(counts)[cells].tolist(), strict=True))
 
 
 def _bytes(release: Release) -> bytes:

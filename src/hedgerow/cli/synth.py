@@ -143,7 +143,8 @@ def dry(request: Request) -> None:
         noise = f"{charge['least_noise']:.3g}"
         if charge["most_noise"] > charge["least_noise"] * 1.001:
             noise += f" to {charge['most_noise']:.3g}"
-        what = f"{charge['queries']:,} queries, {charge['cells']:,} cells" if charge["cells"] else "a choice"
+        counted = f"{charge['queries']:,} queries, {charge['cells']:,} cells"
+        what = counted if charge["cells"] else "an open category" if charge["purpose"] == "discover" else "a choice"
         print(
             f"  {charge['purpose']:9} {what}: {charge['mechanism']} noise {noise}, {charge['share']:.1%} of the budget"
         )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from hedgerow.private.exact import Exact, ExactCounts
 from hedgerow.query import Query
-from hedgerow.schema import Encoding
+from hedgerow.schema import Encoding, Schema
 
 
 class Engine(Protocol):
@@ -19,6 +19,10 @@ class Engine(Protocol):
 
     def prepare(self, encoding: Encoding) -> None:
         """Encode and bound contributions once; every later count sees the same rows."""
+        ...
+
+    def people_per_value(self, schema: Schema, column: str) -> Exact[Mapping[str, int]]:
+        """How many people hold each value of an open category; a person counts for at most θ of their values."""
         ...
 
     def count(self, queries: Sequence[Query]) -> Iterator[Exact[ExactCounts]]:

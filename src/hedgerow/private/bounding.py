@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -59,6 +60,43 @@ class Persons:
         if coded.num_chunks == 0:
             return np.zeros(0, dtype=np.int32), pa.array([], pa.string())
         return np.concatenate([chunk.indices.to_numpy() for chunk in coded.chunks]), coded.chunks[-1].dictionary
+
+
+class Holders:
+    """Who holds which value of an open category, added batch by batch; each person and value once."""
+
+    def __init__(self) -> None:
+        self._pairs: list[pa.Table] = []
+        self._rows: Counter[str] = Counter()
+
+    def add(self, values: pa.Array, persons: pa.Array | None) -> None:
+        """`values` as text, null where missing; without persons every row is a person."""
+        if persons is None:
+            counted = pc.value_counts(values.drop_null())
+            self._rows.update(dict(zip(counted.field(0).to_pylist(), counted.field(1).to_pylist(), strict=True)))
+            return
+        pairs = pa.table({"person": _person_texts(persons), "value": values})
+        self._pairs.append(pairs.drop_null().group_by(["person", "value"]).aggregate([]))
+
+    def per_value(self, values_per_person: int, key: bytes) -> Mapping[str, int]:
+        """The number of people for each value. Of a person with more values those with the smallest hashes count."""
+        if not self._pairs:
+            return self._rows
+        pairs = pa.concat_tables(self._pairs).group_by(["person", "value"]).aggregate([])
+        numbers = pairs["person"].combine_chunks().dictionary_encode().indices.to_numpy()
+        crowded = np.flatnonzero((np.bincount(numbers) > values_per_person)[numbers])
+        kept = np.ones(len(numbers), dtype=bool)
+        kept[crowded] = False
+        hashes = [
+            hashlib.md5(f"{key.hex()}|{person}|{value}".encode(), usedforsecurity=False).digest()
+            for person, value in zip(
+                *(pairs[name].take(crowded).to_pylist() for name in ("person", "value")), strict=True
+            )
+        ]
+        order = sorted(range(len(crowded)), key=lambda place: (numbers[crowded[place]], hashes[place]))
+        ordered = crowded[np.array(order, dtype=np.int64)]
+        kept[ordered[_place_in_run(_first_of_equals([numbers[ordered]])) < values_per_person]] = True
+        return Counter(pairs["value"].filter(pa.array(kept)).to_pylist())
 
 
 def kept_rows(persons: Persons, columns: Sequence[Codes], rows_per_person: int, key: bytes) -> BoolArray:

@@ -5,7 +5,7 @@ An audit puts a recorder or a replayer with the same three methods in its place,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Protocol
 
@@ -43,6 +43,10 @@ class Answering(Protocol):
         """The place of one score, drawn with probability ∝ e^(rate·score)."""
         ...
 
+    def discover(self, counts: Exact[Mapping[str, int]], noise: Noise, threshold: int) -> tuple[str, ...]:
+        """The values, sorted, whose noisy count is at least the threshold."""
+        ...
+
 
 class Mechanisms:
     """The real thing. Empty cells get noise like the others, whether the counts come dense or sparse."""
@@ -75,6 +79,13 @@ class Mechanisms:
 
     def choose(self, scores: Exact[IntArray], rate: Fraction) -> int:
         return choose(self._stream, scores.opened(), rate)
+
+    def discover(self, counts: Exact[Mapping[str, int]], noise: Noise, threshold: int) -> tuple[str, ...]:
+        """Only values that someone holds can pass: the δ of a discovery pays for that."""
+        held = counts.opened()
+        values = sorted(held)
+        noisy = self._draw(noise, len(values)) + np.array([held[value] for value in values], dtype=np.int64)
+        return tuple(value for value, count in zip(values, noisy, strict=True) if count >= threshold)
 
     def _draw(self, noise: Noise, count: int) -> IntArray:
         draw = gaussian if noise.kind == "gaussian" else laplace
