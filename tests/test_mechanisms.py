@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.domain import IntArray
@@ -54,7 +54,6 @@ def test_the_answer_is_the_count_plus_the_noise(counts: IntArray, noise: Noise, 
     assert (counts == before).all()
 
 
-@settings(deadline=None)
 @given(counts=count_vectors, noise=noises, seed=st.integers(0, 1000), scales=st.floats(-2, 4))
 def test_survivors_are_the_thresholded_answer(counts: IntArray, noise: Noise, seed: int, scales: float) -> None:
     threshold = scales * noise.scale

@@ -153,7 +153,7 @@ def test_enclosures_agree_with_floating_point() -> None:
         assert middle(exponential(threshold, 128), 128) == pytest.approx(math.exp(-float(threshold)), rel=1e-14)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(threshold=st.fractions(0, 30), bits=st.sampled_from([63, 255, 447]))
 def test_enclosures_hold_the_true_value(threshold: Fraction, bits: int) -> None:
     mpmath = pytest.importorskip("mpmath")
@@ -281,7 +281,7 @@ def test_the_far_tail_is_reached() -> None:
 
 
 @given(guess=st.integers(0, 10**6))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_a_decision_does_not_depend_on_the_guess(guess: int) -> None:
     law = _RoundedNormal(1e4)
     uniform = _Uniform(UnsafeSeededStream(guess), UnsafeSeededStream(guess).bits(63), 63)
@@ -349,7 +349,7 @@ def test_choices_follow_their_weights(scores: list[int], rate: Fraction) -> None
         assert chi_square(observed, [math.sqrt(weight) for weight in weights]) < 1e-6
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     scores=st.lists(st.integers(-(10**6), 10**6), min_size=1, max_size=8),
     rate=st.fractions(0, 3, max_denominator=10**6),
