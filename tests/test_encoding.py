@@ -179,7 +179,5 @@ def test_examples_describe_their_tables(name: str) -> None:
     if name == "adult":
         gain = np.array(table["capital-gain"], dtype=int)
         kept = np.array(decoded["capital-gain"])
-        for special in (0, 99999):
+        for special in (0, 7298, 7688, 15024, 99999):
             assert ((gain == special) == (kept == special)).all()
-        for divisor in (1000, 100, 50):
-            assert ((gain % divisor == 0) == (kept % divisor == 0)).mean() > 0.999
