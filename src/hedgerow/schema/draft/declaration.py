@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from hedgerow.schema.line import WIDEST
+from hedgerow.schema.schema import TODO
 
 Declaration: TypeAlias = dict[str, Any]
 Findings: TypeAlias = dict[str, Declaration]
 
-TODO = "TODO"
 BINS = 50
 _ORDER = ("type", "values", "min", "max", "size", "bins", "step", "special", "ordered", "missing", "other", "source")
 _NEEDED = {

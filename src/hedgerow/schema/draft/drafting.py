@@ -11,12 +11,12 @@ from hedgerow.errors import OptionError, SchemaError, TableError, listing
 from hedgerow.schema.document import Flow, write_yaml
 from hedgerow.schema.draft.catalogue import read_catalogue
 from hedgerow.schema.draft.codebook import read_codebook
-from hedgerow.schema.draft.declaration import TODO, Declaration, Findings, complete, find, is_complete, merge
+from hedgerow.schema.draft.declaration import Declaration, Findings, complete, find, is_complete, merge
 from hedgerow.schema.draft.descriptors import read_descriptor
 from hedgerow.schema.draft.labels import LABELLED, read_labels
 from hedgerow.schema.draft.models import read_model
 from hedgerow.schema.draft.public_table import read_public_table
-from hedgerow.schema.schema import Schema
+from hedgerow.schema.schema import TODO, Schema
 
 Batches = Callable[[str], Iterable[Any]]
 """Opens a table that is public and gives its Arrow batches."""
