@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hedgerow.budget import Amount
-from hedgerow.domain import Attribute, Counts, Domain, IntArray
+from hedgerow.domain import Attribute, Counts, Domain, IntArray, Marginal
 from hedgerow.errors import HedgerowError
 from hedgerow.measurement import Measurement, Noise, Threshold
 from hedgerow.query import MarginalQuery, Query, TreeQuery
@@ -33,6 +33,7 @@ class Independence:
 
 
 INDEPENDENCE = Independence()
+Against = Answers | Independence
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +71,11 @@ class Curator(Protocol):
     @property
     def domain(self) -> Domain:
         """The declared (or discovered, and charged for) coded domain."""
+        ...
+
+    @property
+    def columns(self) -> Mapping[str, Marginal]:
+        """The table's columns, each with the attributes that code it."""
         ...
 
     @property
@@ -136,6 +142,10 @@ class RecodedCurator:
     @property
     def domain(self) -> Domain:
         return self._domain
+
+    @property
+    def columns(self) -> Mapping[str, Marginal]:
+        return self._base.columns
 
     @property
     def remaining(self) -> Amount:

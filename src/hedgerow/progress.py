@@ -1,11 +1,12 @@
 """What a long piece of work tells its user, and what the user allows it.
 
-`Progress` is handed to every method. Time is read only here, and every decision that depends on it goes through
-`out_of_time`, so that it can be recorded and replayed.
+`Progress` is handed to every method. Time is read only here, every decision that depends on it goes through
+`out_of_time`, and the time that the private side takes does not count: how long a count takes depends on the rows.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,10 +21,14 @@ class Limits:
 
 
 class Progress:
-    """Says nothing and never runs out of time; the command line has a subclass that draws bars."""
+    """Says nothing; the command line has a subclass that draws bars."""
 
     def __init__(self, limits: Limits | None = None):
         self.limits = limits or Limits()
+        self.ended_early = False
+        """Whether a method was told that its time is up."""
+        self._counted = 0.0
+        self._counting_since: float | None = time.monotonic()
 
     @contextmanager
     def phase(self, name: str, steps: int | None = None) -> Iterator[Progress]:
@@ -34,5 +39,32 @@ class Progress:
         """`count` steps of the current phase are done."""
 
     def out_of_time(self) -> bool:
-        """Whether the public phases have used up their time."""
-        return False
+        """Whether the public work has used up its time."""
+        running = 0.0 if self._counting_since is None else time.monotonic() - self._counting_since
+        late = self.limits.seconds is not None and self._counted + running > self.limits.seconds
+        self.ended_early = self.ended_early or late
+        return late
+
+    @contextmanager
+    def private(self) -> Iterator[None]:
+        """A stretch whose time does not count."""
+        yield from self._clock(running=False)
+
+    @contextmanager
+    def public(self) -> Iterator[None]:
+        """A stretch of public work inside a private one: its time counts."""
+        yield from self._clock(running=True)
+
+    def _clock(self, running: bool) -> Iterator[None]:
+        before = self._counting_since is not None
+        self._switch(running)
+        try:
+            yield
+        finally:
+            self._switch(before)
+
+    def _switch(self, running: bool) -> None:
+        now = time.monotonic()
+        if self._counting_since is not None:
+            self._counted += now - self._counting_since
+        self._counting_since = now if running else None

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from hedgerow.schema import Schema
 
 
+ENDED_EARLY = "The method was told that its time was up (--max-time) and took fewer rounds than it otherwise would."
+
+
 def synthesize(
     table: Any,
     schema: Schema | str | Path,
@@ -96,7 +99,10 @@ class Run:
         with self.progress.phase("read and encode"):
             engine.prepare(encoding)
         coins = np.random.Generator(np.random.Philox(np.random.SeedSequence(self.seed)))
-        vault = Vault(engine, encoding.domain, encoding.rows_per_person, account, mechanisms, coins)
+        columns = {column: encoding.attributes_of(column) for column in encoding.columns}
+        vault = Vault(
+            engine, encoding.domain, encoding.rows_per_person, account, mechanisms, coins, columns, self.progress
+        )
         model = self.method.run(vault, self.progress)
         certificate = Certificate(
             budget=self.budget,
@@ -108,6 +114,7 @@ class Run:
             dataset=self.schema.dataset,
             ledger=entry or None,
             void=None if mechanisms.guaranteed else UNSAFE,
+            notes=(ENDED_EARLY,) if self.progress.ended_early else (),
             versions=versions(),
         )
         return Release(schema, model, certificate, [*answers, *vault.answers])

@@ -11,6 +11,7 @@ from hedgerow import __version__
 from hedgerow.cli.ledger import app as ledger_app
 from hedgerow.cli.schema import app as schema_app
 from hedgerow.errors import OptionError
+from hedgerow.progress import Limits
 
 app = typer.Typer(
     help="Turn a private table into a synthetic one that anyone may read, under differential privacy.",
@@ -62,6 +63,19 @@ def size(text: str) -> int:
     return int(value * units[unit])
 
 
+def seconds(text: str) -> float:
+    """90, 90s, 10m or 2h."""
+    units = {"s": 1, "m": 60, "h": 3600}
+    number, unit = (text[:-1], text[-1]) if text[-1:] in units else (text, "s")
+    try:
+        value = float(number) * units[unit]
+        if not 0 < value < 1e9:
+            raise ValueError
+    except ValueError:
+        raise OptionError(f'"{text}" is not a time; write for example 90s, 10m or 2h. Nothing was read.') from None
+    return value
+
+
 @app.command()
 def synth(
     table: Annotated[str, typer.Argument(help="CSV, Parquet or Arrow file, or a folder of Parquet files.")],
@@ -79,6 +93,9 @@ def synth(
     ledger: Annotated[Path | None, typer.Option(help="Lifetime ledger of the dataset; refuses overspend.")] = None,
     sign: Annotated[Path | None, typer.Option(help="Ed25519 private key (PEM) to sign the release with.")] = None,
     max_memory: Annotated[str, typer.Option(help="For example 4GB.")] = "4GB",
+    max_time: Annotated[
+        str | None, typer.Option(help="For the work that needs no data, for example 10m; rounds end early.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the post-processing stream only.")] = 0,
     unsafe_noise_seed: Annotated[
         int | None, typer.Option(min=0, help="Tests and public benchmarks only: voids the guarantee.")
@@ -105,7 +122,7 @@ def synth(
         release=release,
         ledger=ledger,
         sign=sign,
-        memory=size(max_memory),
+        limits=Limits(size(max_memory), None if max_time is None else seconds(max_time)),
         seed=seed,
         unsafe_noise_seed=unsafe_noise_seed,
         json=json_,
@@ -138,6 +155,31 @@ def verify(
     from hedgerow.cli.releases import verify_release
 
     verify_release(release, key, json_)
+
+
+@app.command()
+def evaluate(
+    real: Annotated[str, typer.Argument(help="The private table.")],
+    synthetic: Annotated[str, typer.Argument(help="The synthetic table.")],
+    schema: Annotated[
+        Path, typer.Option("-s", "--schema", help="The schema, or the release (.release) that holds it.")
+    ],
+    metrics: Annotated[
+        str | None,
+        typer.Option(help="tvd1, tvd2, tvd3, k_marginal, range3, range5, svm; comma-separated, default all."),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="The column that svm predicts; without it svm is left out.")
+    ] = None,
+    ledger: Annotated[Path | None, typer.Option(help="The ledger that notes the look at exact data.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed asks the same queries.")] = 0,
+    json_: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+) -> None:
+    """PRIVATE: compare a synthetic table with the real rows."""
+    from hedgerow.cli.evaluate import run
+
+    run(real, synthetic, schema, metrics, target, ledger, seed, json_, quiet)
 
 
 @app.command()

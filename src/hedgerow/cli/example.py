@@ -7,6 +7,7 @@ from pathlib import Path
 from hedgerow.cli.synth import Request, run
 from hedgerow.errors import OptionError, listing, suggestion
 from hedgerow.output import TABLE_SUFFIXES, check_writable, whole_file, write_table
+from hedgerow.progress import Limits
 from hedgerow.samples import SAMPLES, find
 
 
@@ -45,7 +46,7 @@ def run_demo(folder: Path, rows: int) -> None:
             release=None,
             ledger=None,
             sign=None,
-            memory=4 << 30,
+            limits=Limits(),
             seed=0,
             unsafe_noise_seed=None,
             json=False,

@@ -35,7 +35,7 @@ class Request:
     release: Path | None
     ledger: Path | None
     sign: Path | None
-    memory: int
+    limits: Limits
     seed: int
     unsafe_noise_seed: int | None
     json: bool
@@ -47,7 +47,7 @@ def run(request: Request) -> None:
     budget = Budget(request.epsilon, request.delta)
     method = build(request.method, request.options)
     out, bundle = _outputs(request)
-    progress = TerminalProgress(Limits(memory=request.memory), request.quiet)
+    progress = TerminalProgress(request.limits, request.quiet)
     made = synthesize(
         request.table,
         request.schema,
@@ -117,7 +117,7 @@ def dry(request: Request) -> None:
     budget = Budget(request.epsilon, request.delta)
     method = build(request.method, request.options)
     schema = Schema.load(request.schema)
-    progress = TerminalProgress(Limits(memory=request.memory), request.quiet)
+    progress = TerminalProgress(request.limits, request.quiet)
     rehearsed = rehearse(schema, budget, method, progress)
     certificate = rehearsed.certificate
     charges = [

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from hedgerow.curator import Curator
+from hedgerow.domain import Counts
 from hedgerow.measurement import Measurement, estimated_total
 from hedgerow.methods.compression import compress
 from hedgerow.methods.method import About
@@ -39,23 +40,27 @@ class Independent:
     def run(self, curator: Curator, progress: Progress) -> Model:
         domain = curator.domain
         with progress.phase("measure every column", len(domain)):
-            queries = [MarginalQuery(domain, (name,)) for name in domain.names]
+            # a column that is coded by two attributes (a bin and its round numbers) is measured as one
+            marginals = list(dict.fromkeys(domain.marginal(attributes) for attributes in curator.columns.values()))
+            queries = [MarginalQuery(domain, marginal) for marginal in marginals]
             # noise on k cells costs k·σ of L1 error; under a fixed Σ1/σ² the least total has 1/σ ∝ k^(1/3)
-            weights = [attribute.size ** (1 / 3) for attribute in domain]
+            weights = [query.cells ** (1 / 3) for query in queries]
             measured = curator.measure(queries, spend=curator.remaining, weights=weights)
             progress.step(len(domain))
         with progress.phase("fit", len(domain)):
             total = estimated_total(measured)
-            compression = compress(domain, measured, self.merge)
+            singles = [measurement for measurement in measured if len(measurement.query.attributes) == 1]
+            compression = compress(domain, singles, self.merge)
             target = compression.recoding.target()
-            counts = {name: np.zeros(target[name].size) for name in target.names}
-            for measurement in compression.measurements:
-                _place(counts[measurement.query.attributes[0]], measurement)
-            parts = [Part((name,), project_to_simplex(counts[name], total)) for name in target.names]
+            counts = {marginal: np.zeros(target.cells(marginal)) for marginal in marginals}
+            joint = [measurement for measurement in measured if len(measurement.query.attributes) > 1]
+            for measurement in (*compression.measurements, *joint):
+                _place(counts[measurement.query.attributes], measurement)
+            parts = [Part(marginal, project_to_simplex(counts[marginal], total)) for marginal in marginals]
             return compression.expand(Histograms(target, parts, total))
 
 
-def _place(counts: np.ndarray, measurement: Measurement) -> None:
+def _place(counts: Counts, measurement: Measurement) -> None:
     """Write a measurement's values into the cells that it measured."""
     assert isinstance(measurement.query, MarginalQuery)
     blocks = measurement.query.blocks

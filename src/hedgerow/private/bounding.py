@@ -33,8 +33,9 @@ from hedgerow.schema.arrays import texts
 
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 PersonNumbers: TypeAlias = npt.NDArray[np.int32]
+RowNumbers: TypeAlias = npt.NDArray[np.uint32]
 
-_ROWS_AT_ONCE = 1 << 20
+_PARTS = 64
 _TEXTS_AT_ONCE = 1 << 16
 
 
@@ -44,22 +45,33 @@ def fresh_key() -> bytes:
 
 
 class Persons:
-    """The persons of a table, row by row, added batch by batch."""
+    """The persons of a table, row by row, added batch by batch.
+
+    They are kept in parts, every person in one, so that people are told apart and bounded one part at a time.
+    """
 
     def __init__(self) -> None:
-        self._names: list[pa.Array] = []
+        self.rows = 0
+        self._parts: list[list[tuple[RowNumbers, pa.Array]]] = [[] for _ in range(_PARTS)]
 
     def add(self, column: pa.Array) -> None:
-        self._names.append(_person_texts(column))
+        names = _person_texts(column)
+        parts = _part_of(names)
+        order = np.argsort(parts, kind="stable")
+        ends = np.cumsum(np.bincount(parts, minlength=_PARTS))
+        rows, names = (order + self.rows).astype(np.uint32), names.take(pa.array(order))
+        for part, (begin, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
+            if begin < end:
+                self._parts[part].append((rows[begin:end], names[begin:end]))
+        self.rows += len(names)
 
-    def numbered(self) -> tuple[PersonNumbers, pa.Array]:
-        """A number for each row, and the text of each number. Empties this object, to save memory."""
-        names = pa.chunked_array(self._names, pa.string())
-        self._names = []
-        coded = names.dictionary_encode()
-        if coded.num_chunks == 0:
-            return np.zeros(0, dtype=np.int32), pa.array([], pa.string())
-        return np.concatenate([chunk.indices.to_numpy() for chunk in coded.chunks]), coded.chunks[-1].dictionary
+    def parts(self) -> Iterator[tuple[RowNumbers, PersonNumbers, pa.Array]]:
+        """For each part: rows, the number of each row's person, and the text of each number."""
+        for batches in self._parts:
+            if batches:
+                coded = pa.chunked_array([names for _, names in batches]).dictionary_encode()
+                numbers = np.concatenate([chunk.indices.to_numpy() for chunk in coded.chunks])
+                yield np.concatenate([rows for rows, _ in batches]), numbers, coded.chunks[-1].dictionary
 
 
 class Holders:
@@ -101,14 +113,12 @@ class Holders:
 
 def kept_rows(persons: Persons, columns: Sequence[Codes], rows_per_person: int, key: bytes) -> BoolArray:
     """Which rows stay. `columns` are the codes of all attributes, in domain order."""
-    numbers, names = persons.numbered()
-    crowded = np.bincount(numbers, minlength=len(names)) > rows_per_person
-    in_question = crowded[numbers]
-    kept: BoolArray = ~in_question
-    rows = np.flatnonzero(in_question)
-    rows = rows[np.argsort(numbers[rows], kind="stable")]
-    for some in _whole_persons(rows, numbers[rows]):
-        kept[_smallest(some, numbers[some], names, columns, rows_per_person, key)] = True
+    kept = np.ones(persons.rows, dtype=bool)
+    for rows, numbers, names in persons.parts():
+        in_question = (np.bincount(numbers) > rows_per_person)[numbers]
+        rows, numbers = rows[in_question], numbers[in_question]
+        kept[rows] = False
+        kept[_smallest(rows, numbers, names, columns, rows_per_person, key)] = True
     return kept
 
 
@@ -122,24 +132,28 @@ def _person_texts(column: pa.Array) -> pa.Array:
     return pc.fill_null(pc.cast(texts(column), pa.string()), "")
 
 
-def _whole_persons(rows: IntArray, numbers: PersonNumbers) -> Iterator[IntArray]:
-    """Rows sorted by person, in stretches that split nobody."""
-    begin = 0
-    while begin < len(rows):
-        last = numbers[min(begin + _ROWS_AT_ONCE, len(rows)) - 1]
-        end = int(np.searchsorted(numbers, last, side="right"))
-        yield rows[begin:end]
-        begin = end
+def _part_of(names: pa.Array) -> npt.NDArray[np.uint8]:
+    """A number below _PARTS that follows from each text: its length and last eight bytes, mixed."""
+    _, offsets, data = names.buffers()
+    ends = np.frombuffer(offsets, dtype=np.int32)[names.offset : names.offset + len(names) + 1]
+    letters = np.frombuffer(data or b"", dtype=np.uint8)
+    begins, ends = ends[:-1], ends[1:]
+    mixed = (ends - begins).astype(np.uint32)
+    for back in range(1, 9):
+        inside = ends - back >= begins
+        mixed *= np.uint32(31)
+        mixed[inside] += letters[ends[inside] - back]
+    return (mixed * np.uint32(2_654_435_761) >> np.uint32(24)).astype(np.uint8) % np.uint8(_PARTS)
 
 
 def _smallest(
-    rows: IntArray,
+    rows: RowNumbers,
     numbers: PersonNumbers,
     names: pa.Array,
     columns: Sequence[Codes],
     rows_per_person: int,
     key: bytes,
-) -> IntArray:
+) -> RowNumbers:
     """Of these rows of whole persons, the `rows_per_person` with the smallest hashes of each."""
     order = _order([numbers, *(codes[rows] for codes in columns)])
     rows, numbers = rows[order], numbers[order]
@@ -170,7 +184,7 @@ def _place_in_run(first: BoolArray) -> IntArray:
 
 
 def _hashes(
-    rows: IntArray,
+    rows: RowNumbers,
     numbers: PersonNumbers,
     names: pa.Array,
     columns: Sequence[Codes],

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -13,8 +14,8 @@ import numpy as np
 
 from hedgerow.accounting import Charge, choice_epsilon, noise_kind, stack_noise, stack_scale
 from hedgerow.budget import Amount
-from hedgerow.curator import Answers, Candidate, Curator, Independence, RecodedCurator, Recoding
-from hedgerow.domain import Domain
+from hedgerow.curator import Against, Answers, Candidate, Curator, Independence, RecodedCurator, Recoding
+from hedgerow.domain import Counts, Domain, Marginal
 from hedgerow.engines.engine import Engine
 from hedgerow.errors import HedgerowError
 from hedgerow.measurement import Answer, Measurement, Noise, Threshold
@@ -22,7 +23,8 @@ from hedgerow.private.account import Account
 from hedgerow.private.exact import Exact, ExactCounts
 from hedgerow.private.mechanisms import Answering
 from hedgerow.private.scores import Scale, grid_scores
-from hedgerow.query import Query, total_query
+from hedgerow.progress import Progress
+from hedgerow.query import MarginalQuery, Query, total_query
 
 
 class Vault:
@@ -40,8 +42,11 @@ class Vault:
         account: Account,
         mechanisms: Answering,
         coins: np.random.Generator,
+        columns: Mapping[str, Marginal] | None = None,
+        progress: Progress | None = None,
     ):
         self.domain = domain
+        self.columns = columns if columns is not None else {name: (name,) for name in domain.names}
         self.rows_per_person = rows_per_person
         self.coins = coins
         self.answers: list[Answer] = []
@@ -49,6 +54,7 @@ class Vault:
         self._engine = engine
         self._account = account
         self._mechanisms = mechanisms
+        self._progress = progress or Progress()
 
     @property
     def remaining(self) -> Amount:
@@ -71,8 +77,9 @@ class Vault:
         asked = tuple(query.description for query in queries)
         self._account.debit(Charge(noises[0].kind, "measure", self.rows_per_person, weights, scale, spend, asked))
         thresholds = keep if keep is not None else [None] * len(queries)
-        answers = zip(queries, self._engine.count(queries), noises, thresholds, strict=True)
-        measured = [self._answer(query, exact, noise, least) for query, exact, noise, least in answers]
+        with self._progress.private():
+            answers = zip(queries, self._engine.count(queries), noises, thresholds, strict=True)
+            measured = [self._answer(query, exact, noise, least) for query, exact, noise, least in answers]
         self.answers.append(Answer(measurements=tuple(measured)))
         return measured
 
@@ -96,9 +103,10 @@ class Vault:
             "exponential", "select", self.rows_per_person, largest, epsilon, spend, _summary(candidates), scale.grid
         )
         self._account.debit(charge)
-        scores = grid_scores(self._engine, candidates, against, scale.grid)
         rate = Fraction(epsilon) / (2 * Fraction(charge.sensitivity)) * Fraction(scale.grid)
-        chosen = self._mechanisms.choose(scores, rate)
+        with self._progress.private():
+            scores = grid_scores(self._engine, candidates, self._timed(against), scale.grid)
+            chosen = self._mechanisms.choose(scores, rate)
         self.answers.append(Answer(chosen=candidates[chosen].query.description))
         return candidates[chosen]
 
@@ -110,8 +118,9 @@ class Vault:
             noise.kind, "score", self.rows_per_person, scale.steps, spread, spend, _summary(candidates), scale.grid
         )
         self._account.debit(charge)
-        exact = grid_scores(self._engine, candidates, against, scale.grid)
-        noisy = self._mechanisms.noisy_counts(exact, len(candidates), noise)
+        with self._progress.private():
+            exact = grid_scores(self._engine, candidates, self._timed(against), scale.grid)
+            noisy = self._mechanisms.noisy_counts(exact, len(candidates), noise)
         scores = tuple(float(value) * scale.grid for value in noisy)
         self.answers.append(Answer(scores=scores))
         return list(scores)
@@ -120,8 +129,28 @@ class Vault:
         _positive([candidate.weight for candidate in candidates], len(candidates))
         return Scale.of(candidates, against, self.rows_per_person)
 
+    def _timed(self, against: Against) -> Against:
+        """The same answers; the time that it takes to compute them counts as public."""
+        return against if isinstance(against, Independence) else _Timed(against, self._progress)
+
     def recode(self, recoding: Recoding) -> Curator:
         return RecodedCurator(self, recoding)
+
+
+@dataclass(frozen=True)
+class _Timed:
+    inner: Answers
+    progress: Progress
+
+    def answers(self, queries: Sequence[MarginalQuery]) -> Iterator[Counts]:
+        with self.progress.public():
+            answers = self.inner.answers(queries)
+        while True:
+            with self.progress.public():
+                answer = next(answers, None)
+            if answer is None:
+                return
+            yield answer
 
 
 def _positive(weights: Sequence[float], count: int) -> tuple[float, ...]:
