@@ -117,7 +117,19 @@ class ForgetsTheOrder(Mutant):
             yield answer
 
 
+class CountsRowsForPeople(Mutant):
+    def people_per_value(self, schema, column):
+        return super().people_per_value(schema.model_copy(update={"person": None}), column)
+
+
+class CountsAllValuesOfAPerson(Mutant):
+    def people_per_value(self, schema, column):
+        return super().people_per_value(schema.model_copy(update={"max_rows_per_person": 99}), column)
+
+
 MUTANTS = {
+    CountsRowsForPeople: "a person counts once",
+    CountsAllValuesOfAPerson: "a person counts once",
     LosesARow: "counts equal the reference",
     BoundsNobody: "at most θ rows",
     BoundsTooMuch: "at most θ rows",
@@ -179,10 +191,10 @@ def test_what_a_person_keeps_depends_neither_on_others_nor_on_the_order_of_rows(
 
 
 @given(ROWS, st.integers(1, 3))
-def test_stretches_of_any_length_keep_the_same_rows(rows, theta):
+def test_parts_of_any_number_and_size_keep_the_same_rows(rows, theta):
     kept = kept_by_person(rows, theta)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bounding, "_ROWS_AT_ONCE", 3)
+        patch.setattr(bounding, "_PARTS", 3)
         patch.setattr(bounding, "_TEXTS_AT_ONCE", 2)
         assert kept_by_person(rows, theta) == kept
 

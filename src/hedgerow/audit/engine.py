@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -34,13 +35,19 @@ columns:
   age:   {type: integer, min: 0, max: 9}
 """
 
+OPEN_SCHEMA = """
+columns:
+  city: {type: category, values: private}
+"""
+
 
 def check_engine(make_engine: MakeEngine) -> None:
     """Raise AssertionError, naming the law, unless an engine keeps all of them.
 
     `make_engine(table, encoding)` gives an engine over that table, not yet prepared. Every query must count what a
     plain reference counts, cell for cell, on full, one-row and empty tables; nobody may keep more than θ rows, nobody
-    with at most θ rows may lose one; later counts must see the rows that earlier ones saw; answers must be sealed.
+    with at most θ rows may lose one; later counts must see the rows that earlier ones saw; people are counted once
+    for each value that they hold, and for at most θ values; answers must be sealed.
     """
     encoding = Schema.parse(SCHEMA).encoding()
     for rows in (3000, 1, 0):
@@ -53,6 +60,7 @@ def check_engine(make_engine: MakeEngine) -> None:
         _check_counts(engine, queries, coded, f"counts equal the reference on a table of {rows} rows")
         _check_counts(engine, queries[::-1], coded, "later counts see the same rows as earlier ones")
     _check_bounding(make_engine)
+    _check_people(make_engine, encoding)
 
 
 def sample_table(rows: int, seed: int = 0) -> pa.Table:
@@ -178,6 +186,29 @@ def _check_bounding(make_engine: MakeEngine) -> None:
     law = "every count sees the same rows"
     again = occupied(next(engine.count([whole])), whole, law)
     _hold(np.array_equal(again[0], cells) and np.array_equal(again[1], counts), law, "a second count differs")
+
+
+def _check_people(make_engine: MakeEngine, encoding: Encoding) -> None:
+    """Person k holds k values that nobody else holds, each in two rows; 1 and 2 hold a common one as well.
+
+    An open category is counted before the table is prepared, so any encoding will do to make the engine.
+    """
+    holdings = [(f"p{person}", f"{person}/{value}") for person in range(6) for value in range(person)] * 2
+    holdings += [(f"p{person}", "common") for person in (1, 2)] + [(None, "lost"), ("", "lost")]
+    persons, cities = (list(column) for column in zip(*holdings, strict=True))
+    table = pa.table({"id": pa.array(persons, pa.string()), "city": pa.array(cities, pa.string())})
+    schema = Schema.parse("person: id\nmax_rows_per_person: 3\n" + OPEN_SCHEMA.lstrip())
+    law = "a person counts once for each value, and for at most θ of them"
+    answer = make_engine(table, encoding).people_per_value(schema, "city")
+    _hold(isinstance(answer, Exact), law, "the answer is not sealed")
+    found = dict(answer.opened())
+    _hold(found.pop("common", 0) == 2 and found.pop("lost", 0) == 1, law, "a value that two people hold counts wrongly")
+    for person in range(6):
+        own = [count for value, count in found.items() if value.startswith(f"{person}/")]
+        _hold(own == [1] * min(person, 3), law, f"of {person} values {len(own)} were counted where θ is 3")
+    law = "without persons every row counts"
+    answer = make_engine(table, encoding).people_per_value(Schema.parse(OPEN_SCHEMA), "city")
+    _hold(dict(answer.opened()) == Counter(cities), law)
 
 
 def _hold(kept: bool, law: str, detail: str = "") -> None:

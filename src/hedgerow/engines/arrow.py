@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from hedgerow import _count
-from hedgerow.domain import CodedTable, Codes, Domain, IntArray
+from hedgerow.domain import Attribute, CodedTable, Codes, Domain, IntArray
 from hedgerow.errors import HedgerowError, LimitError
 from hedgerow.private.bounding import Holders, Persons, fresh_key, kept_rows
 from hedgerow.private.exact import Exact, ExactCounts, SparseCounts
@@ -37,10 +37,33 @@ class EncodedTable:
         self.rows = rows
         self.columns: list[Codes] = []
         for attribute in domain:
-            codes = np.ascontiguousarray(columns[attribute.name], dtype=attribute.dtype)
-            if len(codes) != rows or (rows and int(codes.max()) >= attribute.size):
-                raise HedgerowError(f'the codes of attribute "{attribute.name}" are not {rows} of 0 … size − 1.')
-            self.columns.append(codes)
+            codes = columns[attribute.name]
+            if len(codes) != rows or (rows and (int(codes.min()) < 0 or int(codes.max()) >= attribute.size)):
+                raise HedgerowError(f'attribute "{attribute.name}" needs one code of 0 … {attribute.size - 1} per row.')
+            self.columns.append(np.ascontiguousarray(codes, dtype=attribute.dtype))
+
+
+class GrowingColumn:
+    """Codes of a table whose length is not known yet. Room that was not written to takes no memory."""
+
+    def __init__(self, attribute: Attribute):
+        self._room: Codes = np.empty(1 << 18, dtype=attribute.dtype)
+        self._rows = 0
+
+    def append(self, codes: Codes) -> None:
+        if codes.dtype != self._room.dtype:
+            raise HedgerowError(f"codes of type {self._room.dtype} were expected, got {codes.dtype}.")
+        rows = self._rows + len(codes)
+        if rows > len(self._room):
+            room = np.empty(max(rows, 2 * len(self._room)), dtype=self._room.dtype)
+            room[: self._rows] = self.codes
+            self._room = room
+        self._room[self._rows : rows] = codes
+        self._rows = rows
+
+    @property
+    def codes(self) -> Codes:
+        return self._room[: self._rows]
 
 
 class ArrowEngine:
@@ -73,22 +96,22 @@ class ArrowEngine:
             if encoding.domain != self._prepared.domain:
                 raise HedgerowError("coded rows can be prepared for their own domain only.")
             return
+        self._table = None
         columns = list(dict.fromkeys([*encoding.columns, *([encoding.person] if encoding.person is not None else [])]))
-        chunks: dict[str, list[Codes]] = {attribute.name: [] for attribute in encoding.domain}
+        growing = {attribute.name: GrowingColumn(attribute) for attribute in encoding.domain}
         persons = Persons()
         rows = 0
         for batch in self._source.batches(columns):
             for name, codes in encoding.encode(batch).items():
-                chunks[name].append(codes)
+                growing[name].append(codes)
             if encoding.person is not None:
                 persons.add(batch.column(encoding.person))
             rows += batch.num_rows
-        coded = {name: _joined(chunks.pop(name), encoding.domain[name].dtype) for name in encoding.domain.names}
+        coded = {name: growing.pop(name).codes for name in encoding.domain.names}
         if encoding.person is not None:
             kept = kept_rows(persons, list(coded.values()), encoding.rows_per_person, self._key)
             rows = int(kept.sum())
-            for name in coded:
-                coded[name] = coded[name][kept]
+            coded = {name: coded.pop(name)[kept] for name in encoding.domain.names}
         self._table = EncodedTable(encoding.domain, coded, rows)
 
     def people_per_value(self, schema: Schema, column: str) -> Exact[Mapping[str, int]]:
@@ -127,11 +150,6 @@ class ArrowEngine:
         if self._table is None:
             raise HedgerowError("an engine must be prepared before it can count.")
         return self._table
-
-
-def _joined(chunks: list[Codes], dtype: np.dtype[Any]) -> Codes:
-    codes: Codes = np.concatenate([np.zeros(0, dtype=dtype), *chunks])
-    return codes
 
 
 def _check_query(query: Query, domain: Domain) -> None:
