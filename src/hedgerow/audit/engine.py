@@ -193,6 +193,7 @@ def _check_people(make_engine: MakeEngine, encoding: Encoding) -> None:
 
     An open category is counted before the table is prepared, so any encoding will do to make the engine.
     """
+    holdings: list[tuple[str | None, str]]
     holdings = [(f"p{person}", f"{person}/{value}") for person in range(6) for value in range(person)] * 2
     holdings += [(f"p{person}", "common") for person in (1, 2)] + [(None, "lost"), ("", "lost")]
     persons, cities = (list(column) for column in zip(*holdings, strict=True))
