@@ -193,10 +193,10 @@ def _check_people(make_engine: MakeEngine, encoding: Encoding) -> None:
 
     An open category is counted before the table is prepared, so any encoding will do to make the engine.
     """
-    holdings: list[tuple[str | None, str]]
-    holdings = [(f"p{person}", f"{person}/{value}") for person in range(6) for value in range(person)] * 2
-    holdings += [(f"p{person}", "common") for person in (1, 2)] + [(None, "lost"), ("", "lost")]
-    persons, cities = (list(column) for column in zip(*holdings, strict=True))
+    twice = [(f"p{person}", f"{person}/{value}") for person in range(6) for value in range(person)] * 2
+    holdings = [*twice, ("p1", "common"), ("p2", "common"), (None, "lost"), ("", "lost")]
+    persons = [person for person, _ in holdings]
+    cities = [city for _, city in holdings]
     table = pa.table({"id": pa.array(persons, pa.string()), "city": pa.array(cities, pa.string())})
     schema = Schema.parse("person: id\nmax_rows_per_person: 3\n" + OPEN_SCHEMA.lstrip())
     law = "a person counts once for each value, and for at most θ of them"
