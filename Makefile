@@ -27,9 +27,9 @@ $(VENV)/ready-%: requirements/%.lock $(SOURCES)
 	  || { rm -rf $(VENV); echo "python3 cannot make a virtual environment; install its venv package"; exit 1; }; }
 	@touch $(VENV)/half-made
 	@echo "==> installing locked packages ($<)"
-	@$(BIN)/python -m pip install --quiet --require-hashes -r $<
+	@$(BIN)/python -m pip install -qq --require-hashes -r $<
 	@echo "==> building the kernels"
-	@$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable .
+	@$(BIN)/python -m pip install -qq --no-build-isolation --no-deps --editable .
 	@rm $(VENV)/half-made
 	@touch $@
 
@@ -59,7 +59,7 @@ bench: $(VENV)/ready-bench
 
 wheel: $(VENV)/ready-run
 	@echo "==> building the wheel"
-	@$(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps --wheel-dir dist .
+	@$(BIN)/python -m pip wheel -qq --no-build-isolation --no-deps --wheel-dir dist .
 	@ls dist/*.whl
 
 # needs uv

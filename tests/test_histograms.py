@@ -99,7 +99,7 @@ def test_compression_merges_what_noise_hides_and_loses_no_count():
     assert set(compression.recoding.maps) == {"a"}
     assert compression.recoding.maps["a"].tolist() == [0, 1, 1]
     assert compression.recoding.target()["a"].size == 2
-    kept, merged, *rest = compression.measurements
+    kept, merged, *rest = compression.reexpress(one_ways)
     assert (kept.values.tolist(), merged.values.tolist()) == ([500], [-5])
     assert merged.noise.scale == pytest.approx(10 * np.sqrt(2))
     assert [len(measurement.values) for measurement in rest] == [4, 2]

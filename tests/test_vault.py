@@ -195,3 +195,33 @@ def test_nonsense_is_refused_before_anything_is_charged():
     with pytest.raises(BudgetError, match="needs a share"):
         vault.measure([query], spend=vault.remaining.share(0))
     assert not account.charges
+
+
+def test_counts_that_would_not_fit_in_memory_are_refused_before_they_are_charged():
+    from hedgerow.errors import LimitError
+    from hedgerow.progress import Limits, Progress
+
+    account = Account(whole(Budget(1.0)))
+    engine = CountingEngine.from_codes(DOMAIN, CODES)
+    small = Progress(Limits(memory=64))
+    vault = Vault(engine, DOMAIN, 1, account, Mechanisms(), np.random.default_rng(0), progress=small)
+    CountingEngine.touched = 0
+    with pytest.raises(LimitError, match=r"The widest is a × b with 12 cells. Nothing was spent"):
+        vault.measure([MarginalQuery(DOMAIN, ("a", "b"))], spend=vault.remaining)
+    assert not account.charges
+    assert CountingEngine.touched == 0
+
+
+def test_time_spent_on_the_private_side_does_not_count():
+    import time
+
+    from hedgerow.progress import Limits, Progress
+
+    progress = Progress(Limits(seconds=0.2))
+    with progress.private():
+        time.sleep(0.25)
+    assert not progress.out_of_time()
+    with progress.private(), progress.public():
+        time.sleep(0.25)
+    assert progress.out_of_time()
+    assert progress.ended_early

@@ -8,7 +8,7 @@ is post-processing.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,10 +23,18 @@ from hedgerow.query import MarginalQuery
 
 @dataclass(frozen=True, eq=False)
 class Compression:
-    """A recoding, and the one-way measurements as they read after it."""
+    """A recoding that merges rare codes, and what it does to measurements and models."""
 
     recoding: Recoding
-    measurements: tuple[Measurement, ...]
+
+    def reexpress(self, one_ways: Iterable[Measurement]) -> list[Measurement]:
+        """One-way measurements of the original domain as they read after the recoding.
+
+        A merged cell's count is a sum of k noisy counts, so it carries √k times the noise: it becomes a measurement
+        of its own.
+        """
+        target = self.recoding.target()
+        return [part for measurement in one_ways for part in _reexpressed(target, self.recoding, measurement)]
 
     def expand(self, model: Model) -> Model:
         """The model in the original domain; a merged code is spread evenly over what it stands for."""
@@ -39,8 +47,7 @@ class Compression:
 def compress(domain: Domain, one_ways: Sequence[Measurement], deviations: float = 3.0) -> Compression:
     """Merge, attribute by attribute, the codes whose noisy count is below `deviations` standard deviations.
 
-    `one_ways` are plain one-way measurements, one per attribute. The merged code comes last. A merged cell's count
-    is a sum of k noisy counts, so it carries √k times the noise: it becomes a measurement of its own.
+    `one_ways` are plain one-way measurements, one per attribute. The merged code comes last.
     """
     maps = {}
     for measurement in one_ways:
@@ -48,9 +55,7 @@ def compress(domain: Domain, one_ways: Sequence[Measurement], deviations: float 
         if rare.sum() > 1:
             mapping = np.where(rare, np.count_nonzero(~rare), np.cumsum(~rare) - 1)
             maps[measurement.query.attributes[0]] = mapping.astype(np.int64)
-    recoding = Recoding(domain, maps)
-    target = recoding.target()
-    return Compression(recoding, tuple(m for one in one_ways for m in _reexpressed(target, recoding, one)))
+    return Compression(Recoding(domain, maps))
 
 
 def _reexpressed(target: Domain, recoding: Recoding, measurement: Measurement) -> list[Measurement]:

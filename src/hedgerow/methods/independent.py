@@ -54,7 +54,7 @@ class Independent:
             target = compression.recoding.target()
             counts = {marginal: np.zeros(target.cells(marginal)) for marginal in marginals}
             joint = [measurement for measurement in measured if len(measurement.query.attributes) > 1]
-            for measurement in (*compression.measurements, *joint):
+            for measurement in (*compression.reexpress(singles), *joint):
                 _place(counts[measurement.query.attributes], measurement)
             parts = [Part(marginal, project_to_simplex(counts[marginal], total)) for marginal in marginals]
             return compression.expand(Histograms(target, parts, total))

@@ -17,7 +17,7 @@ from hedgerow.budget import Amount
 from hedgerow.curator import Against, Answers, Candidate, Curator, Independence, RecodedCurator, Recoding
 from hedgerow.domain import Counts, Domain, Marginal
 from hedgerow.engines.engine import Engine
-from hedgerow.errors import HedgerowError
+from hedgerow.errors import HedgerowError, LimitError
 from hedgerow.measurement import Answer, Measurement, Noise, Threshold
 from hedgerow.private.account import Account
 from hedgerow.private.exact import Exact, ExactCounts
@@ -72,6 +72,8 @@ class Vault:
         keep: Sequence[Threshold] | None = None,
     ) -> list[Measurement]:
         weights = _positive(weights if weights is not None else [1.0] * len(queries), len(queries))
+        if keep is None:
+            self._refuse_large(queries)
         noises = stack_noise(spend, weights, self.rows_per_person)
         scale = stack_scale(spend, weights, self.rows_per_person)
         asked = tuple(query.description for query in queries)
@@ -82,6 +84,18 @@ class Vault:
             measured = [self._answer(query, exact, noise, least) for query, exact, noise, least in answers]
         self.answers.append(Answer(measurements=tuple(measured)))
         return measured
+
+    def _refuse_large(self, queries: Sequence[Query]) -> None:
+        """Noisy counts of every cell must fit in memory; refused before anything is charged."""
+        needed = 8 * sum(query.cells for query in queries)
+        allowed = self._progress.limits.memory
+        if needed > allowed:
+            widest = max(queries, key=lambda query: query.cells)
+            raise LimitError(
+                f"noisy counts of {len(queries)} marginals need {needed / 2**20:,.0f} MB; {allowed / 2**20:,.0f} MB are "
+                f"allowed. The widest is {' × '.join(widest.attributes)} with {widest.cells:,} cells. Nothing was "
+                "spent. Hint: declare bins or fewer values, or raise --max-memory."
+            )
 
     def _answer(
         self, query: Query, exact: Exact[ExactCounts], noise: Noise, threshold: Threshold | None
