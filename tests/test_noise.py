@@ -369,11 +369,16 @@ def test_a_hopeless_score_is_not_chosen_and_does_not_disturb() -> None:
     assert choose(stream, np.array([42], dtype=np.int64), Fraction(1, 7)) == 0
 
 
-@pytest.mark.parametrize(("head", "rest", "place"), [(1 << 63, 0, 1), ((1 << 63) - 1, 1, 0)])
-def test_a_choice_on_the_boundary_takes_more_bits(head: int, rest: int, place: int) -> None:
-    bits = ScriptedBits([head], rest)
-    assert choose(bits, [4, 4], Fraction(1)) == place
-    assert bits.extensions >= 1
+@pytest.mark.parametrize("distance", [0, 1, 1 << 14, 1 << 20])
+def test_a_choice_near_the_boundary_takes_more_bits(distance: int) -> None:
+    """Floating point has no say within the margin, and gets its say outside."""
+    above, below = ScriptedBits([(1 << 63) + distance], rest=0), ScriptedBits([(1 << 63) - 1 - distance], rest=1)
+    assert choose(above, [4, 4], Fraction(1)) == 1
+    assert choose(below, [4, 4], Fraction(1)) == 0
+    assert above.extensions == below.extensions == 1
+    clear = ScriptedBits([(1 << 63) + (1 << 40)], rest=0)
+    assert choose(clear, [4, 4], Fraction(1)) == 1
+    assert clear.extensions == 0
 
 
 def test_the_unlikeliest_place_can_be_chosen() -> None:
