@@ -106,6 +106,16 @@ def test_choices_pass_the_same_door() -> None:
     assert chosen == [1] * 20
 
 
+@given(held=st.dictionaries(st.text(max_size=3), st.integers(1, 60), max_size=12), seed=st.integers(0, 1000))
+def test_discovered_values_are_those_whose_noisy_count_passes(held: dict[str, int], seed: int) -> None:
+    noise = Noise("gaussian", 10.0)
+    values = sorted(held)
+    noisy = seeded(seed).noisy_counts(dense(np.array([held[v] for v in values], np.int64)), len(values), noise)
+    passed = tuple(value for value, count in zip(values, noisy, strict=True) if count >= 30)
+    shuffled = dict(reversed(held.items()))
+    assert seeded(seed).discover(Exact(held), noise, 30) == seeded(seed).discover(Exact(shuffled), noise, 30) == passed
+
+
 def test_only_fresh_streams_are_guaranteed() -> None:
     assert Mechanisms().guaranteed
     assert not seeded(1).guaranteed

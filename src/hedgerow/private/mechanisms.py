@@ -1,6 +1,6 @@
 """The one door between exact answers and the world: every noisy answer of a run passes through one object.
 
-An audit puts a recorder or a replayer with the same three methods in its place, so nothing else may draw noise.
+An audit puts a recorder or a replayer with the same methods in its place, so nothing else may draw noise.
 """
 
 from __future__ import annotations
