@@ -304,9 +304,8 @@ def test_an_error_of_ours_shows_no_message_of_its_own(hedgerow, people):
         "from hedgerow.cli import main; main()"
     )
     arguments = ["synth", "people.parquet", "-s", "people.yaml", "-e", "1", "-o", "out.csv"]
-    done = subprocess.run(
-        [sys.executable, "-c", code, *arguments], cwd=people, capture_output=True, text=True, env=os.environ, check=False
-    )
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(command, cwd=people, capture_output=True, text=True, env=os.environ, check=False)
     assert done.returncode == 1
     assert "an error of ours" in done.stderr
     assert CANARY not in done.stderr + done.stdout

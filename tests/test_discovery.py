@@ -128,3 +128,19 @@ def test_a_dry_run_states_what_discoveries_will_cost(hedgerow, tmp_path):
     charges = done.json["charges"]
     assert [charge["purpose"] for charge in charges] == ["discover", "measure", "measure", "measure"]
     assert [charge["share"] for charge in charges] == pytest.approx([0.05, 0.05, 0.05, 0.85])
+
+
+def test_a_table_that_cannot_be_read_is_refused_before_a_discovery_is_paid_for(hedgerow, tmp_path):
+    (tmp_path / "s.yaml").write_text(SCHEMA)
+    hedgerow("ledger", "create", "l", "--dataset", "shops", "--epsilon", 2)
+    bad = {"empty.csv": "id,city,spent,visits\n", "ragged.csv": "id,city,spent,visits\na,b,1,2\na,b\n"}
+    for name, text in bad.items():
+        (tmp_path / name).write_text(text)
+        done = hedgerow("synth", name, "-s", "s.yaml", "-e", 1, "-o", "o.csv", "--ledger", "l")
+        assert done.code == 2, done.err
+        assert (tmp_path / "l").read_text().count("debit") == 0
+
+
+def test_a_reader_that_can_be_read_once_is_enough():
+    reader = table(200).to_reader()
+    assert hr.synthesize(reader, hr.Schema.parse(SCHEMA), hr.Budget(1.0)).guarantee is not None

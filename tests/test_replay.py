@@ -5,7 +5,7 @@ import pytest
 
 from hedgerow import methods
 from hedgerow.audit import Violation, check_method
-from hedgerow.audit.method import BUDGETS, KINDS, check_noise, pairs, replay_pair
+from hedgerow.audit.method import BUDGETS, KINDS, check_drawn_noise, pairs, replay_pair
 from hedgerow.audit.replay import Recorder
 from hedgerow.measurement import Noise
 from hedgerow.methods.independent import Independent
@@ -139,9 +139,9 @@ def test_three_arms_of_the_noise_check(factor, caught):
     ]
     if caught:
         with pytest.raises(Violation):
-            check_noise(calls)
+            check_drawn_noise(calls)
     else:
-        check_noise(calls)
+        check_drawn_noise(calls)
 
 
 def test_a_model_that_cannot_be_saved_is_caught():

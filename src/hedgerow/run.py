@@ -67,6 +67,8 @@ def synthesize(
                 f'Hint: add "dataset: {books.dataset}" to the schema.'
             )
         books.check(schema.dataset, budget)
+    if schema.discoveries and hasattr(table, "read_all"):
+        table = table.read_all()  # a reader can be read once, a discovery needs several passes
     engine = open_engine(table)
     schema.check_header(engine.header())
     mechanisms = Mechanisms() if unsafe_noise_seed is None else Mechanisms(UnsafeSeededStream(unsafe_noise_seed))
@@ -94,6 +96,7 @@ class Run:
         schema = self.schema
         if discoveries.columns:
             with self.progress.phase("discover private domains"):
+                engine.prepare(_stand_in(schema).encoding())  # a table that cannot be read shows before it is paid for
                 schema = discoveries.buy(schema, engine, account, mechanisms, answers)
         encoding = schema.encoding()
         with self.progress.phase("read and encode"):
@@ -154,17 +157,22 @@ def rehearse(schema: Schema, budget: Budget, method: Method, progress: Progress,
 
 
 def _made_up(schema: Schema, rows: int) -> Any:
-    """Uniform rows of the schema; where a domain is still to be discovered, twenty values or bins stand in."""
+    """Uniform rows of the schema."""
     import pyarrow as pa
 
+    encoding = _stand_in(schema).encoding()
+    coins = np.random.default_rng(0)
+    codes = {a.name: coins.integers(0, a.size, rows).astype(a.dtype) for a in encoding.domain}
+    table = encoding.decode(codes, coins)
+    return table if schema.person is None else table.append_column(schema.person, pa.array(np.arange(rows)))
+
+
+def _stand_in(schema: Schema) -> Schema:
+    """The schema with twenty values or bins wherever a domain is still to be discovered."""
     for column, kind in schema.discoveries:
         if kind == "values":
             schema = schema.with_values(column, [f"value {number}" for number in range(20)])
         else:
             about = schema.to_dict()["columns"][column]
             schema = schema.with_bins(column, np.linspace(about["min"], about["max"], 21)[1:-1].tolist())
-    encoding = schema.encoding()
-    coins = np.random.default_rng(0)
-    codes = {a.name: coins.integers(0, a.size, rows).astype(a.dtype) for a in encoding.domain}
-    table = encoding.decode(codes, coins)
-    return table if schema.person is None else table.append_column(schema.person, pa.array(np.arange(rows)))
+    return schema

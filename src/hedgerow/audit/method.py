@@ -100,7 +100,7 @@ def check_method(method: Method, count: int = len(KINDS), seed: int = 0) -> None
     for budget in BUDGETS:
         replays = [replay_pair(method, budget, pair) for pair in pairs(count, seed)]
         check_release(replays[0].release)
-        check_noise([call for replayed in replays for call in replayed.recorded])
+        check_drawn_noise([call for replayed in replays for call in replayed.recorded])
         if max(ratio for replayed in replays for ratio in _attained(replayed)) < 0.999:
             raise Violation("no pair of neighbours reached the declared sensitivity; the replay may be blind.")
 
@@ -167,7 +167,7 @@ def check_model(model: Model) -> None:
             raise Violation("the same coins drew other rows from the model's saved state.")
 
 
-def check_noise(calls: Sequence[Call]) -> None:
+def check_drawn_noise(calls: Sequence[Call]) -> None:
     """The noise that was drawn has the variance that was charged for: χ² on all counts, false alarm below 1e-9."""
     from scipy.stats import chi2
 
@@ -188,9 +188,9 @@ __all__ = [
     "KINDS",
     "Pair",
     "Recorder",
+    "check_drawn_noise",
     "check_method",
     "check_model",
-    "check_noise",
     "check_release",
     "pairs",
 ]

@@ -92,7 +92,7 @@ class Vault:
         if needed > allowed:
             widest = max(queries, key=lambda query: query.cells)
             raise LimitError(
-                f"noisy counts of {len(queries)} marginals need {needed / 2**20:,.0f} MB; {allowed / 2**20:,.0f} MB are "
+                f"noisy counts of {len(queries)} marginals need {needed >> 20:,} MB; {allowed >> 20:,} MB are "
                 f"allowed. The widest is {' × '.join(widest.attributes)} with {widest.cells:,} cells. Nothing was "
                 "spent. Hint: declare bins or fewer values, or raise --max-memory."
             )
