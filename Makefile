@@ -52,7 +52,7 @@ types: $(VENV)/ready-test
 	@$(BIN)/mypy
 
 audit: $(VENV)/ready-test
-	@$(BIN)/python -m pytest -n 2 tests/audit --override-ini=testpaths=tests/audit
+	@$(BIN)/python -m pytest -n 2 -m audit -v
 
 bench: $(VENV)/ready-bench
 	@$(BIN)/python -m bench
