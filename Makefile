@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard kernels/*)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help setup demo test lint types audit bench wheel lock clean
+.PHONY: help setup demo test lint types audit bench quality wheel lock clean
 
 help:
 	@echo "make demo    set up and make a synthetic table from sample data"
@@ -13,6 +13,7 @@ help:
 	@echo "make setup   set up .venv and build the kernels"
 	@echo "make audit   the long privacy audits"
 	@echo "make bench   speed side by side with peers"
+	@echo "make quality error of every method on the field's tables (needs them; long)"
 	@echo "make wheel   a wheel that installs without a compiler, in dist/"
 	@echo "make lock    refresh requirements/*.lock"
 	@echo "make clean   remove .venv and everything that was built"
@@ -56,6 +57,9 @@ audit: $(VENV)/ready-test
 
 bench: $(VENV)/ready-bench
 	@$(BIN)/python -m bench
+
+quality: $(VENV)/ready-test
+	@$(BIN)/python -m bench.quality
 
 wheel: $(VENV)/ready-run
 	@echo "==> building the wheel"
