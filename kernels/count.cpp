@@ -74,6 +74,9 @@ struct LabelledTree {
                  const MapArray &child, std::uint64_t leaves, std::optional<std::size_t> label, std::uint64_t label_size)
         : plan{std::move(places), read_tree(sizes, split, child), label, leaves, label_size} {
         if (plan.places.size() != sizes.size()) throw std::invalid_argument("a tree needs one size per attribute");
+        for (std::size_t node = 0; node < split.size(); ++node)
+            if (split.data()[node] < 0 && static_cast<std::uint64_t>(child.data()[node]) >= leaves)
+                throw std::invalid_argument("a tree's leaves must be numbered below their count");
     }
 
     static Tree read_tree(const std::vector<std::uint64_t> &sizes, const SplitArray &split, const MapArray &child) {

@@ -122,6 +122,8 @@ def test_the_demo_says_what_it_does_and_where_things_are(hedgerow, tmp_path):
         ({"out": "out.xlsx"}, "must end in one of"),
         ({"out": "no/such/folder/out.csv"}, "cannot be written"),
         ({"out": "people.parquet"}, "is the private table itself"),
+        ({"extra": ["--release", "people.yaml"]}, "is the schema itself"),
+        ({"extra": ["--release", "out.csv"]}, "cannot be both the table and the release"),
         ({"epsilon": "one"}, "valid number"),
     ],
 )
@@ -201,6 +203,28 @@ def test_the_ledger_pays_refuses_and_shows(hedgerow, people):
     assert certificate["ledger"]["hash"] == hashlib.sha256((record + "\n").encode()).hexdigest()
 
 
+def test_the_ledger_is_never_overwritten_and_binds_the_certificate(hedgerow, people):
+    hedgerow("ledger", "create", "l", "--dataset", "opm", "--epsilon", 4)
+    clobbering = synth(hedgerow, "--ledger", "l", "--release", "l")
+    assert clobbering.code == 2
+    assert "is the ledger itself" in clobbering.err
+    before = (people / "l").read_bytes()
+    assert synth(hedgerow, "--ledger", "l").code == 0
+    bound = hedgerow("verify", "out.release", "--ledger", "l")
+    assert bound.code == 0, bound.err
+    assert "is the one that the certificate names" in bound.out
+    (people / "l").write_bytes(before)
+    assert hedgerow("verify", "out.release", "--ledger", "l").code == 2
+
+
+def test_a_folder_of_private_files_gets_no_synthetic_ones(hedgerow, people):
+    (people / "folder").mkdir()
+    (people / "people.parquet").rename(people / "folder" / "a.parquet")
+    done = synth(hedgerow, table="folder", out="folder/out.parquet")
+    assert done.code == 2
+    assert "lies inside the private table" in done.err
+
+
 def test_another_datasets_ledger_and_a_voided_guarantee_are_refused(hedgerow, people):
     hedgerow("ledger", "create", "l", "--dataset", "patients", "--epsilon", 4)
     other = synth(hedgerow, "--ledger", "l")
@@ -267,12 +291,13 @@ def test_odd_values_change_neither_columns_nor_types_and_are_never_quoted(hedger
 
 def test_formulas_in_a_csv_stay_text(hedgerow, tmp_path):
     values = ["=cmd()", "+1+1", "-x", "@sum", "plain", "-8"]
-    (tmp_path / "t.csv").write_text("v\n" + "".join(f'"{value}"\n' for value in values * 200))
+    (tmp_path / "t.csv").write_text("=v\n" + "".join(f'"{value}"\n' for value in values * 200))
     listed = ", ".join(json.dumps(value) for value in values)
-    (tmp_path / "t.yaml").write_text(f"columns:\n  v: {{type: category, values: [{listed}]}}\n")
+    (tmp_path / "t.yaml").write_text(f"columns:\n  '=v': {{type: category, values: [{listed}]}}\n")
     done = synth(hedgerow, table="t.csv", schema="t.yaml", epsilon=100)
     assert done.code == 0, done.err
     written = set((tmp_path / "out.csv").read_text().replace('"', "").split("\n")[1:]) - {""}
+    assert (tmp_path / "out.csv").read_text().startswith('"\'=v"')
     assert written == {"'=cmd()", "'+1+1", "'-x", "'@sum", "plain", "-8"}
 
 

@@ -142,3 +142,56 @@ def test_types_come_from_the_schema_one_odd_cell_changes_nothing(tmp_path):
         (tmp_path / f"{name}.csv").write_text(header + row * 500 + odd)
         tables.append(hr.synthesize(tmp_path / f"{name}.csv", schema, hr.Budget(1.0)).sample(100))
     assert tables[0].schema == tables[1].schema
+
+
+@pytest.mark.parametrize("kind", ["uuid", "view", "dictionary", "fixed", "large"])
+def test_persons_with_binary_ids_stay_apart(kind):
+    """Ids that differ only in bytes that no text holds must not become one person."""
+    from hedgerow.private.bounding import Persons
+
+    ids = [bytes([0x80 + number] * 16) for number in range(100)]
+    array = pa.array(ids, pa.binary(16) if kind in ("uuid", "fixed") else pa.binary())
+    if kind == "uuid":
+        array = pa.ExtensionArray.from_storage(pa.uuid(), array)
+    elif kind == "view":
+        array = array.cast(pa.binary_view())
+    elif kind == "dictionary":
+        array = array.dictionary_encode()
+    elif kind == "large":
+        array = array.cast(pa.large_binary())
+    persons = Persons()
+    persons.add(array)
+    assert sum(len(names) for _, _, names in persons.parts()) == 100
+
+
+def test_a_person_column_that_cannot_be_spelled_is_refused():
+    from hedgerow.errors import TableError
+    from hedgerow.private.bounding import Persons
+
+    with pytest.raises(TableError, match="must hold text, numbers or dates"):
+        Persons().add(pa.array([1, 2], pa.duration("s")))
+
+
+def test_reading_and_discovering_do_not_count_towards_max_time():
+    """How long they take depends on the number of rows."""
+    import time
+
+    from hedgerow.private.mechanisms import Mechanisms
+    from hedgerow.progress import Limits
+
+    class Slow:
+        def __init__(self, inner):
+            self.inner = inner
+
+        def prepare(self, encoding):
+            time.sleep(0.5)
+            self.inner.prepare(encoding)
+
+        def __getattr__(self, name):
+            return getattr(self.inner, name)
+
+    schema = hr.Schema.from_dict({"columns": {"a": {"type": "number", "min": 0, "max": 9, "bins": "private"}}})
+    progress = Progress(Limits(seconds=1.4))
+    engine = Slow(open_engine(pa.table({"a": [1.0] * 50})))
+    Run(schema, hr.Budget(1.0), Independent(), 0, progress).release(engine, Mechanisms())
+    assert not progress.out_of_time()

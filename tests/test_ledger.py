@@ -12,7 +12,7 @@ import pytest
 from hedgerow.accounting import covers, whole
 from hedgerow.budget import Budget, Currency
 from hedgerow.errors import BudgetError, OptionError
-from hedgerow.private.ledger import Ledger, equivalent_epsilon, note_exact_access
+from hedgerow.private.ledger import ROW, Ledger, confirm_entry, equivalent_epsilon, note_exact_access
 
 LIFETIME = Budget(4.0, 1e-8)
 RUN = Budget(1.0, 1e-9)
@@ -26,10 +26,10 @@ def ledger(tmp_path):
 def test_debits_add_up_exactly_until_the_next_would_not_fit(ledger):
     runs = 0
     while covers(LIFETIME, ledger.spent() + whole(RUN)):
-        ledger.debit(RUN, whole(RUN), "independent")
+        ledger.debit(RUN, whole(RUN), "independent", ROW)
         runs += 1
     with pytest.raises(BudgetError, match=r"asks for ε = 1; .* left .* too little\). Nothing was read"):
-        ledger.debit(RUN, whole(RUN), "independent")
+        ledger.debit(RUN, whole(RUN), "independent", ROW)
     assert ledger.spent().units == runs * whole(RUN).units
     assert covers(LIFETIME, ledger.spent())
     assert not covers(LIFETIME, ledger.spent() + whole(RUN))
@@ -39,29 +39,29 @@ def test_debits_add_up_exactly_until_the_next_would_not_fit(ledger):
 
 
 def test_what_is_left_can_be_spent_and_not_more(ledger):
-    ledger.debit(RUN, whole(RUN), "independent")
+    ledger.debit(RUN, whole(RUN), "independent", ROW)
     left = ledger.remaining_epsilon(1e-9)
     rest = Budget(left, 1e-9)
-    ledger.debit(rest, whole(rest), "independent")
+    ledger.debit(rest, whole(rest), "independent", ROW)
     assert ledger.remaining_epsilon(1e-9) < 1e-6 * left + 1e-6
     with pytest.raises(BudgetError):
-        ledger.check("people", Budget(0.01, 1e-9))
+        ledger.check("people", Budget(0.01, 1e-9), ROW)
 
 
 def test_pure_ledgers_take_pure_runs_only_and_gaussian_ledgers_take_both(tmp_path, ledger):
     pure = Ledger.create(tmp_path / "pure.ledger", "people", Budget(2.0, 0.0))
     with pytest.raises(BudgetError, match="pure ε only"):
-        pure.check("people", RUN)
-    pure.debit(Budget(1.5, 0.0), whole(Budget(1.5, 0.0)), "independent")
+        pure.check("people", RUN, ROW)
+    pure.debit(Budget(1.5, 0.0), whole(Budget(1.5, 0.0)), "independent", ROW)
     assert pure.remaining_epsilon(0.0) == pytest.approx(0.5)
-    entry = ledger.debit(Budget(0.5, 0.0), whole(Budget(0.5, 0.0)), "independent")
+    entry = ledger.debit(Budget(0.5, 0.0), whole(Budget(0.5, 0.0)), "independent", ROW)
     assert entry.number == 1
     assert ledger.spent().currency is Currency.GDP
 
 
 def test_another_datasets_ledger_is_refused(ledger):
     with pytest.raises(BudgetError, match='belongs to the dataset "people", the schema declares "patients"'):
-        ledger.check("patients", RUN)
+        ledger.check("patients", RUN, ROW)
 
 
 def test_an_existing_file_is_never_overwritten(ledger, tmp_path):
@@ -79,7 +79,7 @@ def test_an_existing_file_is_never_overwritten(ledger, tmp_path):
 @pytest.mark.parametrize("change", ["edit", "drop", "swap"])
 def test_an_altered_ledger_is_noticed(ledger, change):
     for _ in range(3):
-        ledger.debit(RUN, whole(RUN), "independent")
+        ledger.debit(RUN, whole(RUN), "independent", ROW)
     lines = ledger.path.read_bytes().splitlines(keepends=True)
     if change == "edit":
         record = json.loads(lines[1])
@@ -94,14 +94,54 @@ def test_an_altered_ledger_is_noticed(ledger, change):
         Ledger(ledger.path)
 
 
+def test_a_damaged_last_record_is_no_refund(ledger):
+    """One flipped byte in the last debit must not make it vanish."""
+    ledger.debit(RUN, whole(RUN), "independent", ROW)
+    data = bytearray(ledger.path.read_bytes())
+    data[data.rindex(b"debit") - 1] ^= 1
+    ledger.path.write_bytes(bytes(data))
+    with pytest.raises(BudgetError, match="was altered"):
+        Ledger(ledger.path)
+
+
+def test_a_rolled_back_or_edited_tail_shows_against_the_certificate(ledger):
+    before = ledger.path.read_bytes()
+    entry = ledger.debit(RUN, whole(RUN), "independent", ROW)
+    named = {"dataset": "people", "entry": entry.number, "hash": entry.digest}
+    assert "is the one that the certificate names" in confirm_entry(ledger.path, named)
+    edited = ledger.path.read_bytes().replace(str(whole(RUN).units).encode(), b"0")
+    for data in (before, edited):
+        ledger.path.write_bytes(data)
+        with pytest.raises(BudgetError, match="rolled back"):
+            confirm_entry(ledger.path, named)
+    with pytest.raises(BudgetError, match="names no ledger"):
+        confirm_entry(ledger.path, None)
+
+
+def test_guarantees_of_different_units_do_not_add_up(ledger):
+    ledger.debit(RUN, whole(RUN), "independent", "person_id")
+    with pytest.raises(BudgetError, match=r'per person \("person_id"\), this one would be per row'):
+        ledger.check("people", RUN, ROW)
+    with pytest.raises(BudgetError, match="do not add up"):
+        ledger.debit(RUN, whole(RUN), "independent", ROW)
+    ledger.check("people", RUN, "person_id")
+
+
+def test_a_pure_run_is_never_free_under_a_gaussian_ledger(ledger):
+    tiny = Budget(5e-13, 0.0)
+    ledger.debit(tiny, whole(tiny), "independent", ROW)
+    assert ledger.spent().units > 0
+    assert ledger.remaining_epsilon(0.0) > 0
+
+
 @pytest.mark.parametrize("cut", [1, 5, 60])
 def test_a_line_cut_short_by_a_kill_is_no_record(ledger, cut):
-    ledger.debit(RUN, whole(RUN), "independent")
+    ledger.debit(RUN, whole(RUN), "independent", ROW)
     whole_bytes = ledger.path.read_bytes()
-    ledger.debit(RUN, whole(RUN), "independent")
+    ledger.debit(RUN, whole(RUN), "independent", ROW)
     ledger.path.write_bytes(ledger.path.read_bytes()[:-cut])
     assert ledger.spent().units == whole(RUN).units
-    ledger.debit(RUN, whole(RUN), "independent")
+    ledger.debit(RUN, whole(RUN), "independent", ROW)
     assert Ledger(ledger.path).spent().units == 2 * whole(RUN).units
     assert ledger.path.read_bytes().startswith(whole_bytes)
 
@@ -117,7 +157,7 @@ def _spend_forever(path, drawn):
     with open(drawn, "ab", buffering=0) as file:
         while True:
             try:
-                ledger.debit(Budget(0.01, 1e-12), whole(Budget(0.01, 1e-12)), "independent")
+                ledger.debit(Budget(0.01, 1e-12), whole(Budget(0.01, 1e-12)), "independent", ROW)
             except BudgetError:
                 return
             file.write(b"x")  # the draw: only after the debit returned
@@ -160,6 +200,6 @@ def _spend_all(path, run):
     ledger = Ledger(path)
     try:
         while True:
-            ledger.debit(run, whole(run), "independent")
+            ledger.debit(run, whole(run), "independent", ROW)
     except BudgetError:
         pass

@@ -72,6 +72,31 @@ def test_mutant_debit_skipped(monkeypatch):
         check_method(Greedy())
 
 
+def uniform_noise(self, noise, count):
+    width = noise.scale * 12**0.5
+    return np.rint(np.random.default_rng().uniform(-width / 2, width / 2, count)).astype(np.int64)
+
+
+def constant_noise(self, noise, count):
+    return np.rint(np.random.default_rng(7).normal(0, noise.scale, count)).astype(np.int64)
+
+
+def repeating_noise(self, noise, count):
+    drawn = np.random.default_rng().normal(0, noise.scale, (count + 2) // 3)
+    return np.rint(np.repeat(drawn, 3)[:count]).astype(np.int64)
+
+
+def no_noise(self, noise, count):
+    return np.zeros(count, dtype=np.int64)
+
+
+@pytest.mark.parametrize("draw", [uniform_noise, constant_noise, repeating_noise, no_noise])
+def test_mutants_with_noise_of_another_law(monkeypatch, draw):
+    monkeypatch.setattr(mechanisms.Mechanisms, "_draw", draw)
+    with pytest.raises(Violation, match="noise"):
+        check_method(Independent(), count=20 * len(KINDS))
+
+
 class Peeking(Independent):
     """Reads something exact from the vault behind the curator's back; `peek` says what."""
 

@@ -225,3 +225,77 @@ def test_time_spent_on_the_private_side_does_not_count():
         time.sleep(0.25)
     assert progress.out_of_time()
     assert progress.ended_early
+
+
+@pytest.mark.parametrize("shape", [(1,), (12, 1), (12,)])
+def test_an_estimate_of_the_wrong_shape_or_size_is_refused(shape):
+    """A shape that broadcasts would move a score by many times what was charged; a huge one drowns it in rounding."""
+
+    class Wrong:
+        def answers(self, queries):
+            return iter([np.full(shape, 1e15)])
+
+    vault, _ = make_vault()
+    with pytest.raises(HedgerowError, match=r"has the shape|too large"):
+        vault.select([Candidate(MarginalQuery(DOMAIN, ("a", "b")))], against=Wrong(), spend=vault.remaining)
+
+
+def test_a_huge_penalty_is_refused():
+    vault, _ = make_vault()
+    candidates = [Candidate(MarginalQuery(DOMAIN, ("a",)), penalty=1e18)]
+    with pytest.raises(HedgerowError, match="too large"):
+        vault.score(candidates, against=uniform(), spend=vault.remaining)
+
+
+def test_an_estimate_that_overloads_arithmetic_never_sees_a_count():
+    seen = []
+
+    class Spy(np.ndarray):
+        def __array_ufunc__(self, *inputs, **options):
+            seen.append(inputs)
+            return NotImplemented
+
+    class Spying:
+        def answers(self, queries):
+            return (np.zeros(query.cells).view(Spy) for query in queries)
+
+    vault, _ = make_vault()
+    vault.select([Candidate(MarginalQuery(DOMAIN, ("a",)))], against=Spying(), spend=vault.remaining)
+    assert not seen
+
+
+def test_questions_that_cannot_be_answered_are_refused_before_they_are_charged():
+    vault, account = make_vault()
+    query = MarginalQuery(DOMAIN, ("a", "b", "c"))
+    with pytest.raises(HedgerowError, match="plain pairs"):
+        vault.score([Candidate(query)], against=INDEPENDENCE, spend=vault.remaining)
+    with pytest.raises(HedgerowError, match="thresholds"):
+        vault.measure([query], spend=vault.remaining, keep=[])
+    assert not account.charges
+
+
+def test_a_query_cannot_be_changed_after_it_was_made():
+    level = np.array([0, 0, 1])
+    query = MarginalQuery(DOMAIN, ("a",), levels={"a": level})
+    level[:] = 0
+    assert query.levels[0].tolist() == [0, 0, 1]
+    with pytest.raises(ValueError, match="read-only"):
+        query.levels[0][0] = 1
+
+
+def test_threads_cannot_spend_the_same_budget_twice():
+    from concurrent.futures import ThreadPoolExecutor
+
+    for _ in range(50):
+        vault, _ = make_vault()
+        spend = vault.remaining
+
+        def ask(vault=vault, spend=spend):
+            try:
+                vault.total(spend=spend)
+            except BudgetError:
+                return 0
+            return 1
+
+        with ThreadPoolExecutor(4) as pool:
+            assert sum(job.result() for job in [pool.submit(ask) for _ in range(4)]) == 1

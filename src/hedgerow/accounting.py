@@ -2,7 +2,8 @@
 
 With δ > 0 the books are kept in μ², the squared parameter of Gaussian differential privacy: Gaussians compose
 exactly (Dong, Roth, Su 2019), and a filter on Σμ² stays valid when each charge is chosen after the answers before
-it (Smith, Thakurta 2022). With δ = 0 the books are kept in ε, which adds up.
+it (Smith, Thakurta 2022). With δ = 0 the books are kept in ε, which adds up. For comparisons with published methods the
+books can be kept in ρ of zero-concentrated DP (Bun, Steinke 2016), whose filter is as simple (Feldman, Zrnic 2021).
 
 Everything rounds outward: noise and costs up, the calibrated μ down.
 """
@@ -10,10 +11,10 @@ Everything rounds outward: noise and costs up, the calibrated μ down.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from hedgerow.budget import UNITS, Amount, Budget, Currency
 from hedgerow.errors import BudgetError
@@ -54,15 +55,7 @@ def gdp_mu(epsilon: float, delta: float) -> float:
     """The largest μ (rounded down) whose δ(ε) does not exceed δ."""
     if not 0 < delta < 1:
         raise BudgetError(f"Gaussian noise needs 0 < delta < 1, got {delta}.")
-    low, high = 0.0, 1.0
-    while gdp_delta(high, epsilon) <= delta:
-        low, high = high, 2 * high
-    for _ in range(200):
-        middle = (low + high) / 2
-        if gdp_delta(middle, epsilon) <= delta:
-            low = middle
-        else:
-            high = middle
+    low = _largest(lambda mu: gdp_delta(mu, epsilon) <= delta)
     # the second margin keeps the rounding of gdp_delta, ∝ 1/μ, from refusing what was calibrated here
     return max(0.0, low * (1 - MARGIN) - ROUNDING)
 
@@ -73,16 +66,7 @@ def gdp_epsilon(mu: float, delta: float) -> float:
         raise BudgetError(f"Gaussian noise needs delta > 0, got {delta}.")
     if mu == 0:
         return 0.0
-    low, high = 0.0, 1.0
-    while gdp_delta(mu, high) > delta:
-        low, high = high, 2 * high
-    for _ in range(200):
-        middle = (low + high) / 2
-        if gdp_delta(mu, middle) <= delta:
-            high = middle
-        else:
-            low = middle
-    return high
+    return _smallest(lambda epsilon: gdp_delta(mu, epsilon) <= delta)
 
 
 def gdp_cost_of_exponential(epsilon: float) -> float:
@@ -119,6 +103,63 @@ def _logistic_quantile(epsilon: float) -> float:
     return -2 * float(ndtri_exp(-epsilon - math.log1p(math.exp(-epsilon))))
 
 
+# ---------------------------------------------------------------- zero-concentrated differential privacy
+
+
+def zcdp_delta(rho: float, epsilon: float) -> float:
+    """δ(ε) of ρ-zCDP, inf over α > 1 of e^((α−1)(αρ−ε))·(1−1/α)^α/(α−1), rounded up (Canonne, Kamath, Steinke 2020).
+
+    Every α gives a valid bound, so the search for the least one need not be exact.
+    """
+    if rho == 0:
+        return 0.0
+    low, high = 1.0 + 1e-9, 2.0
+
+    def slope(order: float) -> float:
+        return (2 * order - 1) * rho - epsilon + math.log1p(-1 / order)
+
+    while slope(high) < 0:
+        low, high = high, 2 * high
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if slope(middle) < 0 else (low, middle)
+    order = high
+    logarithm = (order - 1) * (order * rho - epsilon) + order * math.log1p(-1 / order) - math.log(order - 1)
+    return min(1.0, math.exp(min(0.0, logarithm + MARGIN * (1 + abs(logarithm)))) + SMALLEST_DELTA)
+
+
+def zcdp_rho(epsilon: float, delta: float) -> float:
+    """The largest ρ (rounded down) whose δ(ε) does not exceed δ."""
+    return _largest(lambda rho: zcdp_delta(rho, epsilon) <= delta) * (1 - MARGIN)
+
+
+def zcdp_epsilon(rho: float, delta: float) -> float:
+    """The smallest ε (rounded up) at which ρ-zCDP gives (ε, δ)."""
+    return _smallest(lambda epsilon: zcdp_delta(rho, epsilon) <= delta) if rho else 0.0
+
+
+def _largest(holds: Callable[[float], bool]) -> float:
+    """The largest number for which something that holds at 0 and then ceases to hold still holds, rounded down."""
+    low, high = 0.0, 1.0
+    while holds(high):
+        low, high = high, 2 * high
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
+def _smallest(holds: Callable[[float], bool]) -> float:
+    """The smallest number from which on something holds, rounded up."""
+    low, high = 0.0, 1.0
+    while not holds(high):
+        low, high = high, 2 * high
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
 # ---------------------------------------------------------------- charges
 
 Mechanism = Literal["gaussian", "laplace", "exponential", "discovery"]
@@ -144,6 +185,8 @@ class Charge:
 
     def __post_init__(self) -> None:
         positive = [self.scale, self.rows_per_person, len(self.weights), *self.weights]
+        if self.mechanism not in get_args(Mechanism):
+            raise BudgetError(f'unknown mechanism "{self.mechanism}".')
         if not (all(0 < number < math.inf for number in positive) and 0 <= self.extra < math.inf):
             raise BudgetError("a charge needs a positive scale, positive weights and at least one row per person.")
 
@@ -157,18 +200,13 @@ class Charge:
         """What this access costs at the noise that it states, rounded up; independent of `amount`."""
         currency = self.amount.currency
         if self.mechanism in ("gaussian", "discovery"):
-            if currency is not Currency.GDP:
-                raise BudgetError("Gaussian noise cannot be paid in pure ε.")
             direct = self.amount.delta_units if self.mechanism == "discovery" else 0
-            return Amount(currency, math.ceil(self._squared_l2() / Fraction(self.scale) ** 2 * UNITS), direct)
-        if self.mechanism == "exponential":
-            if currency is Currency.GDP:
-                return Amount(currency, math.ceil(gdp_cost_of_exponential(self.scale) * UNITS))
-            return Amount(currency, math.ceil(Fraction(self.scale) * UNITS))
-        epsilon = self._l1() / Fraction(self.scale)
-        if currency is Currency.GDP:
-            return Amount(currency, math.ceil(gdp_cost_of_pure(_float_up(epsilon)) * UNITS))
-        return Amount(currency, math.ceil(epsilon * UNITS))
+            cost = _gaussian_cost(currency, self._squared_l2() / Fraction(self.scale) ** 2)
+        elif self.mechanism == "exponential":
+            direct, cost = 0, _choice_cost(currency, self.scale)
+        else:
+            direct, cost = 0, _pure_cost(currency, self._l1() / Fraction(self.scale))
+        return Amount(currency, math.ceil(cost * UNITS), direct)
 
     def _squared_l2(self) -> Fraction:
         """θ²·Σw² for a stack; θ for a discovery, where a person is one unit in each of at most θ values."""
@@ -184,22 +222,47 @@ class Charge:
         return [self.rows_per_person * Fraction(weight) + Fraction(self.extra) for weight in self.weights]
 
 
+def _gaussian_cost(currency: Currency, ratio: Fraction) -> Fraction:
+    """Of Gaussian noise with (Δ/σ)² = ratio."""
+    if currency is Currency.PURE:
+        raise BudgetError("Gaussian noise cannot be paid in pure ε.")
+    return ratio if currency is Currency.GDP else ratio / 2
+
+
+def _choice_cost(currency: Currency, epsilon: float) -> Fraction:
+    """Of an exponential mechanism: its ε; (2·Φ⁻¹(1/(1+e^(−ε/2))))² of μ²; ε²/8 of ρ (Cesar, Rogers 2021)."""
+    if currency is Currency.PURE:
+        return Fraction(epsilon)
+    if currency is Currency.GDP:
+        return Fraction(gdp_cost_of_exponential(epsilon))
+    return Fraction(epsilon) ** 2 / 8
+
+
+def _pure_cost(currency: Currency, epsilon: Fraction) -> Fraction:
+    """Of any ε-DP mechanism: its ε; (2·Φ⁻¹(1/(1+e^(−ε))))² of μ²; ε²/2 of ρ."""
+    if currency is Currency.PURE:
+        return epsilon
+    if currency is Currency.GDP:
+        return Fraction(gdp_cost_of_pure(_float_up(epsilon)))
+    return epsilon**2 / 2
+
+
 def noise_kind(currency: Currency) -> Literal["gaussian", "laplace"]:
     """What counts are noised with: Gaussian where δ > 0, Laplace where pure ε is asked for."""
-    return "gaussian" if currency is Currency.GDP else "laplace"
+    return "laplace" if currency is Currency.PURE else "gaussian"
 
 
 def stack_scale(spend: Amount, weights: Sequence[float], rows_per_person: int, extra: float = 0.0) -> float:
     """The least noise scale (for weight 1) at which a stack of these weights costs at most `spend`.
 
-    Gaussian σ = √(Σ(θw+g)²/μ²) under μ², Laplace b = Σ(θw+g)/ε under pure ε.
+    Gaussian σ = √(Σ(θw+g)²/μ²) under μ² (with 2ρ for μ² under ρ), Laplace b = Σ(θw+g)/ε under pure ε.
     """
     if not spend.units:
         raise BudgetError("a measurement needs a share of the budget, got none. Nothing was read.")
     mechanism = noise_kind(spend.currency)
     trial = Charge(mechanism, "", rows_per_person, tuple(weights), 1.0, spend, extra=extra)
     if mechanism == "gaussian":
-        scale = _root_up(trial._squared_l2() / spend.exact)
+        scale = _root_up(_gaussian_cost(spend.currency, trial._squared_l2()) / spend.exact)
     else:
         scale = _float_up(trial._l1() / spend.exact)
     while not replace(trial, scale=scale).cost() <= spend:
@@ -217,7 +280,7 @@ def stack_noise(spend: Amount, weights: Sequence[float], rows_per_person: int, e
 def discovery_scale(amount: Amount, rows_per_person: int) -> float:
     """The least σ at which counts that a person moves by 1 in at most θ places cost the amount: √(θ/μ²)."""
     trial = Charge("discovery", "", rows_per_person, (1.0,), 1.0, amount)
-    scale = _root_up(rows_per_person / amount.exact)
+    scale = _root_up(_gaussian_cost(amount.currency, Fraction(rows_per_person)) / amount.exact)
     while not replace(trial, scale=scale).cost() <= amount:
         scale = math.nextafter(scale, math.inf)
     return scale
@@ -237,6 +300,8 @@ def choice_epsilon(spend: Amount) -> float:
         raise BudgetError("a choice needs a share of the budget, got none. Nothing was read.")
     if spend.currency is Currency.GDP:
         return exponential_epsilon(spend.value)
+    if spend.currency is Currency.ZCDP:
+        return math.sqrt(8 * spend.value) * (1 - MARGIN)
     return math.nextafter(spend.value, 0.0)
 
 
@@ -255,15 +320,18 @@ class Guarantee:
         return f"({self.epsilon:g}, {self.delta:g})-differential privacy"
 
 
-def whole(budget: Budget, direct_delta: float | Fraction = 0) -> Amount:
-    """The budget in exact units. `direct_delta` is set aside for discoveries before μ is calibrated."""
+def whole(budget: Budget, direct_delta: float | Fraction = 0, currency: Currency | None = None) -> Amount:
+    """The budget in exact units. `direct_delta` is set aside for discoveries before μ or ρ is calibrated."""
     if budget.currency is Currency.PURE and not direct_delta:
         return Amount.of(Currency.PURE, Fraction(budget.epsilon))
     if not 0 <= direct_delta < budget.delta:
         raise BudgetError(
             f"discoveries ask for δ = {float(direct_delta):g} of {budget.delta:g}; some δ must be left for the noise."
         )
-    mu = gdp_mu(budget.epsilon, _float_down(Fraction(budget.delta) - Fraction(direct_delta)))
+    left = _float_down(Fraction(budget.delta) - Fraction(direct_delta))
+    if currency is Currency.ZCDP:
+        return Amount.of(Currency.ZCDP, zcdp_rho(budget.epsilon, left), Fraction(direct_delta))
+    mu = gdp_mu(budget.epsilon, left)
     return Amount.of(Currency.GDP, Fraction(mu) ** 2, Fraction(direct_delta))
 
 
@@ -271,7 +339,10 @@ def covers(budget: Budget, spent: Amount) -> bool:
     """Whether what was spent is within the budget's (ε, δ)."""
     if spent.currency is Currency.PURE:
         return spent.exact <= Fraction(budget.epsilon) and not spent.delta_units
-    noise_delta = gdp_delta(_root_up(spent.exact), budget.epsilon)
+    if spent.currency is Currency.ZCDP:
+        noise_delta = zcdp_delta(_float_up(spent.exact), budget.epsilon)
+    else:
+        noise_delta = gdp_delta(_root_up(spent.exact), budget.epsilon)
     return Fraction(noise_delta) + spent.exact_delta <= Fraction(budget.delta)
 
 
@@ -279,10 +350,12 @@ def guarantee(spent: Amount, delta: float) -> Guarantee:
     """The (ε, δ) that follows from what was spent, at the δ that was asked for."""
     if spent.currency is Currency.PURE:
         return Guarantee(_float_up(spent.exact), 0.0, None)
-    mu = _root_up(spent.exact)
     left = _float_down(Fraction(delta) - spent.exact_delta)
     if left <= 0:
         raise BudgetError(f"δ = {delta:g} does not cover the δ that was spent directly.")
+    if spent.currency is Currency.ZCDP:
+        return Guarantee(zcdp_epsilon(_float_up(spent.exact), left), delta, None)
+    mu = _root_up(spent.exact)
     return Guarantee(gdp_epsilon(mu, left), delta, mu)
 
 

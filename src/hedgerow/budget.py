@@ -27,6 +27,8 @@ class Currency(enum.Enum):
     """Squared Gaussian-DP parameters, for δ > 0."""
     PURE = "ε"
     """Pure ε, for δ = 0."""
+    ZCDP = "ρ"
+    """Zero-concentrated DP, for comparisons with methods that were published with it; needs δ > 0 too."""
 
 
 @dataclass(frozen=True)

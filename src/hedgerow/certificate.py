@@ -10,15 +10,29 @@ import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hedgerow.accounting import Charge, Guarantee, covers, discovery_threshold, guarantee, whole
 from hedgerow.budget import Amount, Budget, Currency
 from hedgerow.errors import HedgerowError, ReleaseError
-from hedgerow.measurement import Measurement, Noise
+from hedgerow.measurement import Answer, Measurement
+
+if TYPE_CHECKING:
+    from hedgerow.schema import Schema
 
 FORMAT = "hedgerow certificate 1"
 UNSAFE = "noise drawn from a given seed: anyone who knows the seed can take the noise away"
+REHEARSAL = "a rehearsal on made-up rows"
+ENDED_EARLY = "The method was told that its time was up (--max-time) and took fewer rounds than it otherwise would."
+ACCESSES = {
+    ("measure", "gaussian"),
+    ("measure", "laplace"),
+    ("select", "exponential"),
+    ("score", "gaussian"),
+    ("score", "laplace"),
+    ("discover", "discovery"),
+}
+"""What an access may be for, and by which mechanism."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +46,7 @@ class Certificate:
     person: bool
     method: Mapping[str, Any]
     dataset: str | None = None
+    discovered: tuple[str, ...] = ()
     ledger: Mapping[str, Any] | None = None
     void: str | None = None
     notes: tuple[str, ...] = ()
@@ -54,15 +69,17 @@ class Certificate:
         """What the guarantee covers, in words."""
         if self.void:
             return [f"There is NO privacy guarantee: {self.void}."]
+        bought = f" (except that of {', '.join(self.discovered)}, which was discovered)" if self.discovered else ""
         said = [
             f"Adding or removing one {self.unit} changes the probability of any outcome by at most a factor "
             f"e^ε, up to δ: {self.guarantee}.",
-            "The domain in the schema is asserted by the publisher not to depend on the private rows.",
+            f"The domain in the schema{bought} is asserted by the publisher not to depend on the private rows.",
         ]
         if self.person:
             said.append(
                 f"A person counts with at most {self.rows_per_person} rows; further rows were left out before "
-                "anything was counted, so people with many rows are under-represented."
+                "anything was counted, so people with many rows are under-represented. Rows that name no person count "
+                "together as one person."
             )
         if self.ledger is None:
             said.append("The guarantee speaks of this release alone: no ledger adds it up with other releases.")
@@ -76,6 +93,7 @@ class Certificate:
         return {
             "format": FORMAT,
             "dataset": self.dataset,
+            "discovered": list(self.discovered),
             "unit": self.unit,
             "adjacency": f"add or remove one {self.unit}",
             "rows_per_person": self.rows_per_person,
@@ -107,6 +125,7 @@ class Certificate:
             person=data["unit"] == "person",
             method=data["method"],
             dataset=data["dataset"],
+            discovered=tuple(data["discovered"]),
             ledger=data["ledger"],
             void=data["void"],
             notes=tuple(data["notes"]),
@@ -133,16 +152,20 @@ def versions() -> dict[str, str]:
 # ---------------------------------------------------------------- verification
 
 
-def check(stated: Mapping[str, Any], measurements: Sequence[Sequence[Measurement]]) -> list[str]:
+def check(stated: Mapping[str, Any], answers: Sequence[Answer], schema: Schema) -> list[str]:
     """Recompute everything that a certificate states; returns what was confirmed, raises ReleaseError otherwise.
 
-    `measurements` are the noisy answers of each charge, in order: their noise must be the noise that was charged.
+    `answers` are those of each charge, in order, and `schema` is the release's own: all three must tell one story. What
+    cannot be checked from a release is whether it is the work of Hedgerow at all: a certificate is its publisher's
+    statement, and a signature says whose.
     """
     try:
         certificate = Certificate.from_json(stated)
+        _check_text(stated)
+        _check_schema(certificate, schema)
         _check_charges(certificate)
         _check_totals(certificate, stated)
-        _check_measurements(certificate, measurements)
+        _check_answers(certificate, answers, schema)
     except ReleaseError:
         raise
     except (HedgerowError, KeyError, TypeError, ValueError, ArithmeticError, AttributeError) as problem:
@@ -151,7 +174,7 @@ def check(stated: Mapping[str, Any], measurements: Sequence[Sequence[Measurement
     confirmed = [
         f"{count} {'charge' if count == 1 else 'charges'}: sensitivity, noise and cost agree",
         f"their sum is within the budget of (ε = {certificate.budget.epsilon:g}, δ = {certificate.budget.delta:g})",
-        f"{sum(map(len, measurements))} noisy answers carry the noise that was paid for",
+        f"{sum(len(answer.measurements) for answer in answers)} noisy answers state the noise that was paid for",
     ]
     if certificate.guarantee:
         confirmed.append(f"the guarantee follows from the charges: {certificate.guarantee}")
@@ -160,15 +183,34 @@ def check(stated: Mapping[str, Any], measurements: Sequence[Sequence[Measurement
     return confirmed
 
 
+def _check_text(value: Any) -> None:
+    """Nothing in a certificate may draw on a reader's terminal."""
+    if isinstance(value, Mapping):
+        value = [*value.keys(), *value.values()]
+    if isinstance(value, list):
+        for item in value:
+            _check_text(item)
+    if isinstance(value, str) and not value.isprintable():
+        raise ReleaseError("the certificate holds control characters.")
+
+
+def _check_schema(certificate: Certificate, schema: Schema) -> None:
+    said = (certificate.person, certificate.rows_per_person, certificate.dataset, list(certificate.discovered))
+    if said != (schema.person is not None, schema.max_rows_per_person, schema.dataset, schema.discovered):
+        raise ReleaseError("the certificate and the schema differ on the unit, the dataset or what was discovered.")
+    if certificate.void not in (None, UNSAFE, REHEARSAL) or not set(certificate.notes) <= {ENDED_EARLY}:
+        raise ReleaseError("the certificate holds a note that Hedgerow does not write.")
+
+
 def _check_charges(certificate: Certificate) -> None:
+    if not certificate.charges:
+        raise ReleaseError("the certificate lists no access to the data, so nothing in the release can come from them.")
     for number, charge in enumerate(certificate.charges, start=1):
         where = f"charge {number} ({charge.purpose})"
         if charge.rows_per_person != certificate.rows_per_person:
             raise ReleaseError(f"{where} bounds a person's rows differently from the certificate.")
-        if not (math.isfinite(charge.scale) and charge.scale > 0 and charge.extra >= 0):
-            raise ReleaseError(f"{where} states an impossible noise.")
-        if not charge.weights or not all(math.isfinite(weight) and weight > 0 for weight in charge.weights):
-            raise ReleaseError(f"{where} states impossible weights.")
+        if (charge.purpose, charge.mechanism) not in ACCESSES:
+            raise ReleaseError(f"{where} is no kind of access that Hedgerow makes.")
         if charge.purpose == "measure" and len(charge.weights) != len(charge.queries):
             raise ReleaseError(f"{where} lists {len(charge.queries)} queries but {len(charge.weights)} weights.")
         if not charge.cost() <= charge.amount:
@@ -181,30 +223,58 @@ def _check_charges(certificate: Certificate) -> None:
 
 def _check_totals(certificate: Certificate, stated: Mapping[str, Any]) -> None:
     budget, spent = certificate.budget, certificate.spent
-    if certificate.whole.currency is not budget.currency:
+    currency = certificate.whole.currency
+    if (currency is Currency.PURE) != (budget.currency is Currency.PURE):
         raise ReleaseError("the certificate's currency does not fit its budget.")
-    if not spent <= certificate.whole or not certificate.whole <= whole(budget, certificate.whole.exact_delta):
+    allowed = whole(budget, certificate.whole.exact_delta, currency)
+    if not spent <= certificate.whole or not certificate.whole <= allowed:
         raise ReleaseError("the charges add up to more than the budget.")
     if not covers(budget, spent):
         raise ReleaseError("the charges add up to more than (ε, δ) allows.")
     # everything else that the certificate says follows from its parts, so it must say just that
-    for key, value in certificate.to_json().items():
-        if stated.get(key) != value:
+    follows = certificate.to_json()
+    for key in follows.keys() | stated.keys():
+        if key not in follows or key not in stated or stated[key] != follows[key]:
             raise ReleaseError(f'the certificate\'s "{key}" does not follow from its charges.')
 
 
-def _check_measurements(certificate: Certificate, measurements: Sequence[Sequence[Measurement]]) -> None:
-    if len(measurements) != len(certificate.charges):
+def _check_answers(certificate: Certificate, answers: Sequence[Answer], schema: Schema) -> None:
+    if len(answers) != len(certificate.charges):
         raise ReleaseError("the release holds answers that the certificate does not list, or lacks some.")
-    for number, (charge, answers) in enumerate(zip(certificate.charges, measurements, strict=True), start=1):
-        if charge.purpose != "measure":
-            continue
-        if [answer.query.description for answer in answers] != list(charge.queries):
-            raise ReleaseError(f"charge {number} does not describe the queries that were answered.")
-        for answer, weight in zip(answers, charge.weights, strict=True):
-            paid = Noise(answer.noise.kind, charge.scale / weight)
-            if answer.noise.kind != charge.mechanism or not math.isclose(answer.noise.scale, paid.scale, rel_tol=1e-12):
-                raise ReleaseError(f"charge {number} paid for other noise than its answers carry.")
+    sizes = {attribute.name: attribute.size for attribute in schema.encoding().domain}
+    bought: set[str] = set()
+    for number, (charge, answer) in enumerate(zip(certificate.charges, answers, strict=True), start=1):
+        expected = {
+            "measure": (len(charge.queries), False, 0),
+            "select": (0, True, 0),
+            "score": (0, False, len(charge.weights)),
+            "discover": (0, False, 0),
+        }
+        if (len(answer.measurements), answer.chosen is not None, len(answer.scores)) != expected[charge.purpose]:
+            raise ReleaseError(f"charge {number} ({charge.purpose}) does not fit its answer.")
+        if charge.purpose == "discover":
+            bought |= {query["column"] for query in charge.queries}
+        for measurement, query, weight in zip(answer.measurements, charge.queries, charge.weights, strict=False):
+            _check_measurement(number, charge, measurement, query, weight)
+            if any(sizes.get(name) != size for name, size in measurement.query.sizes.items()):
+                # before a column was discovered, it had other cells
+                if not set(measurement.query.attributes) <= set(certificate.discovered):
+                    raise ReleaseError(f"charge {number} asks about attributes that the schema does not declare.")
+                bought |= set(measurement.query.attributes)
+    if bought != set(certificate.discovered):
+        raise ReleaseError("the columns that were discovered are not those that were paid for.")
+
+
+def _check_measurement(
+    number: int, charge: Charge, measurement: Measurement, query: Mapping[str, Any], weight: float
+) -> None:
+    if measurement.query.description != query:
+        raise ReleaseError(f"charge {number} does not describe the queries that were answered.")
+    if measurement.values.dtype != "int64":
+        raise ReleaseError(f"charge {number} has answers that are not whole numbers.")
+    same = math.isclose(measurement.noise.scale, charge.scale / weight, rel_tol=1e-12)
+    if measurement.noise.kind != charge.mechanism or not same:
+        raise ReleaseError(f"charge {number} paid for other noise than its answers state.")
 
 
 def second_opinion(certificate: Certificate) -> float:

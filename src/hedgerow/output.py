@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TABLE_SUFFIXES = (".csv", ".parquet", ".arrow")
-UNTRUSTED_STARTS = ("=", "+", "-", "@", "\t", "\r")
+FORMULA = "^[\\s\\x00]*[=+\\-@\uff1d\t\r\n]"
+"""What a spreadsheet may take for a formula, after white space too."""
+NUMBER = r"^[+-]?\d+(\.\d*)?([eE][+-]?\d+)?$"
 
 
 @contextmanager
@@ -66,7 +69,7 @@ def write_table(path: Path, schema: pa.Schema, batches: Iterable[pa.Table], warn
         elif path.suffix == ".arrow":
             writer = pa.ipc.new_file(str(partial), schema)
         else:
-            writer = pa.csv.CSVWriter(partial, schema)
+            writer = pa.csv.CSVWriter(partial, harmless(schema.empty_table()).schema)
         with writer:
             for batch in batches:
                 table = batch.replace_schema_metadata(schema.metadata)
@@ -86,10 +89,10 @@ def harmless(table: pa.Table) -> pa.Table:
         if not (pa.types.is_string(field.type) or pa.types.is_large_string(field.type)):
             continue
         column = table.column(place)
-        number = pc.match_substring_regex(column, r"^[+-]?\d+(\.\d*)?([eE][+-]?\d+)?$")
-        starts = pc.match_substring_regex(column, r"^[=+\-@\t\r]")
+        number = pc.match_substring_regex(column, NUMBER)
+        starts = pc.match_substring_regex(column, FORMULA)
         risky = pc.fill_null(pc.and_(starts, pc.invert(number)), False)
         if pc.any(risky).as_py():
             quoted = pc.if_else(risky, pc.binary_join_element_wise("'", column, ""), column)
             table = table.set_column(place, field, quoted)
-    return table
+    return table.rename_columns([f"'{name}" if re.match(FORMULA, name) else name for name in table.column_names])

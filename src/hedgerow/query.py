@@ -112,8 +112,9 @@ class TreeQuery:
         child: npt.ArrayLike,
         label: str | None = None,
     ):
-        self.split: npt.NDArray[np.int32] = np.ascontiguousarray(split, dtype=np.int32)
-        self.child: IntArray = np.ascontiguousarray(child, dtype=np.int64)
+        self.split: npt.NDArray[np.int32] = np.array(split, dtype=np.int32)  # copies that no caller can change
+        self.child: IntArray = np.array(child, dtype=np.int64)
+        self.split.flags.writeable = self.child.flags.writeable = False
         self.label = label
         self.label_size = 1 if label is None else domain[label].size
         self.splits_on = attributes
@@ -166,7 +167,7 @@ def total_query(domain: Domain) -> MarginalQuery:
 
 
 def _map(values: npt.ArrayLike, size: int, lowest: int) -> IntArray:
-    mapping: IntArray = np.ascontiguousarray(values, dtype=np.int64).reshape(-1)
+    mapping: IntArray = np.array(values, dtype=np.int64).reshape(-1)  # a copy that no caller can change
     if len(mapping) != size:
         raise HedgerowError(f"a map over {size} cells has {len(mapping)} entries.")
     if mapping.min() < lowest or mapping.max() < 0:

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from hedgerow.schema import Encoding, Schema
 
-LARGEST_MEMBER = 4 << 30
-LARGEST_FILE = 16 << 30
+LARGEST = 4 << 30
+"""Bytes that a release may unpack to."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +175,7 @@ def verify(path: str | Path) -> tuple[Release, list[str]]:
             _answer_from_json(answer, lambda number: _array(members[f"answers/{number}.npy"]))
             for answer in json.loads(members["answers.json"])
         ]
-        confirmed += check(stated, [answer.measurements for answer in answers])
+        confirmed += check(stated, answers, schema)
         about = json.loads(members["model.json"])
         arrays = {name: _array(members[f"model/{number}.npy"]) for number, name in enumerate(about["arrays"])}
         model = load_model(domain, State(about["kind"], about["values"], arrays))
@@ -192,7 +192,8 @@ def _read(path: Path) -> dict[str, bytes]:
             infos = archive.infolist()
             names = [info.filename for info in infos]
             sizes = [info.file_size for info in infos]
-            if len(set(names)) != len(names) or max(sizes, default=0) > LARGEST_MEMBER or sum(sizes) > LARGEST_FILE:
+            swollen = sum(sizes) > 64 * sum(info.compress_size for info in infos) + (64 << 20)
+            if len(set(names)) != len(names) or sum(sizes) > LARGEST or swollen:
                 raise ReleaseError(f'"{path}" has members that a release does not have.')
             return {name: archive.read(name) for name in names}
     except FileNotFoundError:

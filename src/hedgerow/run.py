@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.accounting import whole
-from hedgerow.budget import Amount, Budget
-from hedgerow.certificate import UNSAFE, Certificate, versions
+from hedgerow.budget import Amount, Budget, Currency
+from hedgerow.certificate import ENDED_EARLY, REHEARSAL, UNSAFE, Certificate, versions
 from hedgerow.errors import OptionError, SchemaError
 from hedgerow.measurement import Answer
 from hedgerow.methods import DEFAULT, build, options
 from hedgerow.methods.method import Method
 from hedgerow.private.account import Account
 from hedgerow.private.discovery import Discoveries
-from hedgerow.private.ledger import Ledger
+from hedgerow.private.ledger import ROW, Ledger
 from hedgerow.private.mechanisms import Answering, Mechanisms
 from hedgerow.private.noise import UnsafeSeededStream
 from hedgerow.private.vault import Vault
@@ -28,9 +28,6 @@ from hedgerow.release import Release
 if TYPE_CHECKING:
     from hedgerow.engines.engine import Engine
     from hedgerow.schema import Schema
-
-
-ENDED_EARLY = "The method was told that its time was up (--max-time) and took fewer rounds than it otherwise would."
 
 
 def synthesize(
@@ -66,7 +63,7 @@ def synthesize(
                 f'the schema does not name its dataset, the ledger is for "{books.dataset}". Nothing was read. '
                 f'Hint: add "dataset: {books.dataset}" to the schema.'
             )
-        books.check(schema.dataset, budget)
+        books.check(schema.dataset, budget, schema.person or ROW)
     if schema.discoveries and hasattr(table, "read_all"):
         table = table.read_all()  # a reader can be read once, a discovery needs several passes
     engine = open_engine(table)
@@ -89,17 +86,17 @@ class Run:
     def release(self, engine: Engine, mechanisms: Answering, ledger: Ledger | None = None) -> Release:
         """Prepare the engine, let the method ask, and put together what came of it."""
         discoveries = Discoveries.plan(self.schema, self.budget)
-        amount = whole(self.budget, discoveries.direct_delta)
+        amount = whole(self.budget, discoveries.direct_delta, self._currency(ledger))
         entry: dict[str, Any] = {}
         account = Account(amount, self._debit(ledger, amount, entry) if ledger is not None else lambda: None)
         answers: list[Answer] = []
         schema = self.schema
         if discoveries.columns:
-            with self.progress.phase("discover private domains"):
+            with self.progress.phase("discover private domains"), self.progress.private():
                 engine.prepare(_stand_in(schema).encoding())  # a table that cannot be read shows before it is paid for
                 schema = discoveries.buy(schema, engine, account, mechanisms, answers)
         encoding = schema.encoding()
-        with self.progress.phase("read and encode"):
+        with self.progress.phase("read and encode"), self.progress.private():
             engine.prepare(encoding)
         coins = np.random.Generator(np.random.Philox(np.random.SeedSequence(self.seed)))
         columns = {column: encoding.attributes_of(column) for column in encoding.columns}
@@ -114,7 +111,8 @@ class Run:
             rows_per_person=encoding.rows_per_person,
             person=encoding.person is not None,
             method=description(self.method),
-            dataset=self.schema.dataset,
+            dataset=schema.dataset,
+            discovered=tuple(schema.discovered),
             ledger=entry or None,
             void=None if mechanisms.guaranteed else UNSAFE,
             notes=(ENDED_EARLY,) if self.progress.ended_early else (),
@@ -122,9 +120,17 @@ class Run:
         )
         return Release(schema, model, certificate, [*answers, *vault.answers])
 
+    def _currency(self, ledger: Ledger | None) -> Currency:
+        """What the books are kept in; a method may offer the currency that it was published with."""
+        if getattr(self.method, "accounting", "gdp") == "gdp" or self.budget.currency is Currency.PURE:
+            return self.budget.currency
+        if ledger is not None:
+            raise OptionError("a ledger adds up μ² or ε; accounting=zcdp is for comparisons. Nothing was spent.")
+        return Currency.ZCDP
+
     def _debit(self, ledger: Ledger, amount: Amount, entry: dict[str, Any]) -> Callable[[], None]:
         def debit() -> None:
-            written = ledger.debit(self.budget, amount, self.method.about.name)
+            written = ledger.debit(self.budget, amount, self.method.about.name, self.schema.person or ROW)
             entry.update(dataset=ledger.dataset, entry=written.number, hash=written.digest)
 
         return debit
@@ -152,7 +158,7 @@ def rehearse(schema: Schema, budget: Budget, method: Method, progress: Progress,
 
     engine = open_engine(_made_up(schema, rows))
     release = Run(schema, budget, method, 0, progress).release(engine, Mechanisms())
-    release.certificate = replace(release.certificate, void="a rehearsal on made-up rows")
+    release.certificate = replace(release.certificate, void=REHEARSAL)
     return release
 
 

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hedgerow.audit.noise import cumulative
 from hedgerow.audit.replay import Call, Recorder, Replayed, Violation, replay
 from hedgerow.budget import Budget
+from hedgerow.domain import Counts
 from hedgerow.engines import open_engine
 from hedgerow.errors import ReleaseError
 from hedgerow.methods.method import Method
@@ -168,19 +170,49 @@ def check_model(model: Model) -> None:
 
 
 def check_drawn_noise(calls: Sequence[Call]) -> None:
-    """The noise that was drawn has the variance that was charged for: χ² on all counts, false alarm below 1e-9."""
+    """The noise that was drawn follows the law that was charged for, cell by cell, and never repeats.
+
+    Each residual is put through its own cumulative distribution (with a coin for the mass of its integer), which makes
+    it uniform; χ² on 16 bins, and on products of neighbours for dependence, with false alarms below 1e-9.
+    """
     from scipy.stats import chi2
 
-    squares, cells = 0.0, 0
+    coins = np.random.default_rng(0)
+    levels: list[Counts] = []
+    seen: set[bytes] = set()
     for call in calls:
-        if call.asked[0] != "counts" or call.asked[2].kind != "gaussian":
+        if call.asked[0] == "counts":
+            _, cells, noise = call.asked
+            exact = np.zeros(cells, dtype=np.int64)
+            exact[list(call.exact)] = list(call.exact.values())
+            residuals = call.answer - exact
+        elif call.asked[0] == "survivors":
+            _, cells, noise, threshold = call.asked
+            kept, values = call.answer
+            missed = [cell for cell, count in call.exact.items() if count > threshold + 40 * noise.scale]
+            if not set(missed) <= set(kept.tolist()):
+                raise Violation("a cell far above its threshold did not survive.")
+            residuals = values - np.array([call.exact.get(cell, 0) for cell in kept.tolist()])
+            if len(residuals) > 3 and not residuals.any():
+                raise Violation("the noise drawn is not the noise charged for.")
             continue
-        exact = np.zeros(call.asked[1], dtype=np.int64)
-        exact[list(call.exact)] = list(call.exact.values())
-        squares += float(((call.answer - exact) ** 2).sum()) / call.asked[2].variance
-        cells += len(exact)
-    if cells and not chi2.ppf(5e-10, cells) < squares < chi2.isf(5e-10, cells):
-        raise Violation("the noise drawn is not the noise charged for.")
+        else:
+            continue
+        if len(residuals) >= 16 and noise.scale > 2:
+            if residuals.tobytes() in seen:
+                raise Violation("the same noise was drawn twice.")
+            seen.add(residuals.tobytes())
+        below, upto = cumulative(noise, residuals - 1.0), cumulative(noise, residuals.astype(np.float64))
+        levels.append(below + (upto - below) * coins.random(len(residuals)))
+    if not levels:
+        return
+    uniform = np.concatenate(levels)
+    repeats = 16 * (uniform[1:] - uniform[:-1]) % 16  # independent uniforms differ by a uniform, modulo 1
+    for sample in (16 * uniform, repeats):
+        found = np.bincount(np.minimum(sample.astype(np.int64), 15), minlength=16)
+        statistic = float(((found - len(sample) / 16) ** 2).sum() / (len(sample) / 16))
+        if statistic > chi2.isf(1e-9, 15):
+            raise Violation("the noise drawn is not the noise charged for.")
 
 
 __all__ = [

@@ -42,10 +42,10 @@ def goodness_of_fit(values: IntArray, noise: Noise) -> float:
     tails = [10.0**-power for power in range(2, 12)]
     levels = np.array([*tails, *(np.arange(1, 64) / 64), *(1 - np.array(tails))])
     ends = np.unique(np.rint(_quantiles(noise, levels)))
-    ends = ends[np.minimum(_cumulative(noise, ends), 1 - _cumulative(noise, ends)) * count >= 50]
+    ends = ends[np.minimum(cumulative(noise, ends), 1 - cumulative(noise, ends)) * count >= 50]
     if not len(ends):
         return float((values == 0).all())
-    expected = np.diff(_cumulative(noise, ends), prepend=0.0, append=1.0) * count
+    expected = np.diff(cumulative(noise, ends), prepend=0.0, append=1.0) * count
     observed = np.bincount(np.searchsorted(ends, values), minlength=len(expected))
     return float(chdtrc(len(ends), ((observed - expected) ** 2 / expected).sum()))
 
@@ -59,7 +59,7 @@ def _quantiles(noise: Noise, levels: npt.NDArray[np.float64]) -> npt.NDArray[np.
     return np.asarray(noise.scale * np.sign(levels - 0.5) * -np.log(2 * np.minimum(levels, 1 - levels)))
 
 
-def _cumulative(noise: Noise, ends: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def cumulative(noise: Noise, ends: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """P(noise ≤ end) for integer ends."""
     from scipy.special import ndtr
 

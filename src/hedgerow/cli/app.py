@@ -149,12 +149,13 @@ def sample(
 def verify(
     release: Annotated[Path, typer.Argument(help="A release file.")],
     key: Annotated[str | None, typer.Option(help="Ed25519 public key (hex) that must have signed it.")] = None,
+    ledger: Annotated[Path | None, typer.Option(help="The dataset's ledger, which must hold its record.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """Recompute the guarantee of a release from its certificate, independently of the run that made it."""
     from hedgerow.cli.releases import verify_release
 
-    verify_release(release, key, json_)
+    verify_release(release, key, ledger, json_)
 
 
 @app.command()

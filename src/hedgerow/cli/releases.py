@@ -10,6 +10,7 @@ from hedgerow.certificate import second_opinion
 from hedgerow.cli.progress import TerminalProgress
 from hedgerow.errors import ReleaseError
 from hedgerow.output import TABLE_SUFFIXES, check_writable, write_table
+from hedgerow.private.ledger import confirm_entry
 from hedgerow.progress import Limits
 from hedgerow.release import Release
 from hedgerow.release import verify as verify_file
@@ -26,9 +27,11 @@ def sample_rows(release: Path, out: Path, rows: int | None, seed: int, quiet: bo
     print(f"{out}: {written:,} synthetic rows")
 
 
-def verify_release(path: Path, key: str | None, as_json: bool) -> None:
+def verify_release(path: Path, key: str | None, ledger: Path | None, as_json: bool) -> None:
     """Say line by line what was confirmed; exit 2 at the first thing that was not."""
     release, confirmed = verify_file(path)
+    if ledger is not None:
+        confirmed.append(confirm_entry(ledger, release.certificate.ledger))
     if key is not None and release.signer != key.lower():
         signed = f"signed by {release.signer}" if release.signer else "not signed"
         raise ReleaseError(f'"{path}" is {signed}, not signed by {key}.')

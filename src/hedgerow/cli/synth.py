@@ -88,13 +88,27 @@ def _outputs(request: Request) -> tuple[Path, Path]:
     bundle = request.release or request.out.with_suffix(".release")
     check_writable(request.out, TABLE_SUFFIXES)
     check_writable(bundle)
-    private = Path(request.table)
-    for path in (request.out, bundle):
-        if path.exists() and private.exists() and path.samefile(private):
-            raise OptionError(f'"{path}" is the private table itself; name another output. Nothing was read.')
+    _refuse_overwriting(request, request.out, bundle)
     if request.sign is not None:
         check_key(request.sign)
     return request.out, bundle
+
+
+def _refuse_overwriting(request: Request, out: Path, bundle: Path) -> None:
+    """No output may take the place of an input, of the books or of another output, or lie among the private files."""
+    inputs = {"private table": Path(request.table), "schema": Path(request.schema)}
+    inputs |= {name: path for name, path in (("ledger", request.ledger), ("key", request.sign)) if path is not None}
+    for path in (out, bundle):
+        place = path.resolve()
+        for name, taken in inputs.items():
+            if place == taken.resolve():
+                raise OptionError(f'"{path}" is the {name} itself; name another output. Nothing was read.')
+            if taken.is_dir() and taken.resolve() in place.parents:
+                raise OptionError(f'"{path}" lies inside the {name}; name another output. Nothing was read.')
+    if out.resolve() == bundle.resolve():
+        raise OptionError(
+            f'"{out}" cannot be both the table and the release; name another --release. Nothing was read.'
+        )
 
 
 def _summary(request: Request, report: dict[str, Any], made: Release) -> None:

@@ -53,6 +53,7 @@ def write_misfits(source: Source, schema: Schema, path: Path) -> list[Misfits]:
         raise OptionError(f'"{path}" cannot be written. Nothing was read.')
     misfits = count_misfits(source.batches(list(schema.columns)), schema)
     place = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    os.fchmod(place, 0o600)
     with os.fdopen(place, "w", encoding="utf-8") as page:
         page.write(_page(schema, misfits))
     return misfits

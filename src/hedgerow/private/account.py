@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 from hedgerow.accounting import Charge
@@ -21,6 +22,7 @@ class Account:
         self.spent = Amount(whole.currency, 0)
         self.charges: list[Charge] = []
         self._open_books = open_books
+        self._lock = threading.Lock()
 
     @property
     def remaining(self) -> Amount:
@@ -28,6 +30,10 @@ class Account:
 
     def debit(self, charge: Charge) -> None:
         """Grant a charge or refuse it. A granted charge stays, whatever happens next."""
+        with self._lock:
+            self._debit(charge)
+
+    def _debit(self, charge: Charge) -> None:
         if not charge.cost() <= charge.amount:
             raise HedgerowError(f"a {charge.purpose} charge costs more than it declares; nothing was read.")
         if not charge.amount <= self.remaining:

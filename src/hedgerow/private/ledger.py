@@ -1,9 +1,14 @@
 """The lifetime ledger of a dataset: one append-only file that all releases of it share.
 
-Each line is a JSON record that carries the SHA-256 of the line before it, so an altered or rolled-back copy shows. A
-debit is written and forced to disk, under an exclusive lock, before the first count of its run; it is never taken
+Each line is a JSON record that carries the SHA-256 of the line before it, so a change anywhere but in the last record
+shows. The last record, and a copy rolled back to an earlier state, show against the certificates that name their
+record (`hedgerow verify --ledger`). Whoever can write the file can rewrite all of it: it guards against mistakes, not
+against its keeper.
+
+A debit is written and forced to disk, under an exclusive lock, before the first count of its run; it is never taken
 back, even if the run fails. Amounts add up exactly, as in the account of a run: the squared Gaussian-DP parameters of
-all runs, and the δ that they spent directly, must stay within the (ε, δ) that the ledger was opened with.
+all runs, and the δ that they spent directly, must stay within the (ε, δ) that the ledger was opened with. They must
+speak of the same unit: guarantees per person and guarantees per row do not add up to anything.
 """
 
 from __future__ import annotations
@@ -11,11 +16,13 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +31,8 @@ from hedgerow.budget import UNITS, Amount, Budget, Currency
 from hedgerow.errors import BudgetError, OptionError
 
 FORMAT = "hedgerow ledger 1"
+ROW = ""
+"""The unit of a table whose schema names no person."""
 
 
 @dataclass(frozen=True)
@@ -77,12 +86,10 @@ class Ledger:
 
     def remaining_epsilon(self, delta: float) -> float:
         """The largest ε of one more release at this δ (0 where none fits), to three digits, for display."""
-        if self.budget.currency is Currency.PURE:
-            return max(0.0, self.budget.epsilon - self.spent().value)
         spent = self.spent()
 
         def fits(epsilon: float) -> bool:
-            return covers(self.budget, spent + whole(Budget(epsilon, delta)))
+            return covers(self.budget, spent + self._in_my_currency(whole(Budget(epsilon, delta))))
 
         low, high = 0.0, self.budget.epsilon
         while fits(high):
@@ -92,25 +99,29 @@ class Ledger:
             low, high = (middle, high) if fits(middle) else (low, middle)
         return low
 
-    def check(self, dataset: str | None, budget: Budget) -> None:
+    def check(self, dataset: str | None, budget: Budget, unit: str) -> None:
         """Refuse, before anything is read, a run that the ledger could not pay for."""
         if dataset is not None and dataset != self.dataset:
             raise BudgetError(
                 f'the ledger "{self.path}" belongs to the dataset "{self.dataset}", the schema declares "{dataset}". '
                 "Nothing was read, nothing was spent."
             )
-        self._refuse_overspend(self._read(), budget, self._in_my_currency(whole(budget)))
+        entries = self._read()
+        self._refuse_other_unit(entries, unit)
+        self._refuse_overspend(entries, budget, self._in_my_currency(whole(budget)))
 
-    def debit(self, budget: Budget, amount: Amount, method: str) -> Entry:
+    def debit(self, budget: Budget, amount: Amount, method: str, unit: str) -> Entry:
         """Debit a whole run before it touches the data; returns the entry that the certificate names."""
         owed = self._in_my_currency(amount)
         with self._locked() as (file, entries):
+            self._refuse_other_unit(entries, unit)
             self._refuse_overspend(entries, budget, owed)
             record = {
                 "debit": {"units": str(owed.units), "delta_units": str(owed.delta_units)},
                 "epsilon": budget.epsilon,
                 "delta": budget.delta,
                 "method": method,
+                "unit": unit,
             }
             return self._append(file, entries, record)
 
@@ -129,7 +140,16 @@ class Ledger:
             raise BudgetError(
                 f'the ledger "{self.path}" allows pure ε only (its δ is 0). Nothing was spent. Hint: --delta 0.'
             )
-        return Amount.of(mine, gdp_cost_of_pure(amount.value) * (1 + 1 / UNITS))
+        epsilon = math.nextafter(amount.value, math.inf)
+        return Amount(mine, math.ceil(Fraction(gdp_cost_of_pure(epsilon)) * UNITS))
+
+    def _refuse_other_unit(self, entries: list[Entry], unit: str) -> None:
+        before = {entry.record["unit"] for entry in entries if "debit" in entry.record} - {unit}
+        if before:
+            raise BudgetError(
+                f'the releases of "{self.dataset}" so far are {_per(before.pop())}, this one would be {_per(unit)}: '
+                "they do not add up. Nothing was read or spent. Hint: declare the same `person` in the schema."
+            )
 
     def _refuse_overspend(self, entries: list[Entry], budget: Budget, owed: Amount) -> None:
         spent = self._spent(entries)
@@ -190,7 +210,7 @@ class Ledger:
                 record = json.loads(line) if line.endswith(b"\n") else None
             except ValueError:
                 record = None
-            if record is None:
+            if record is None and (line.endswith(b"#torn\n") or not line.endswith(b"\n")):
                 continue
             if not isinstance(record, dict) or record.pop("after", None) != (entries[-1].digest if entries else ""):
                 raise BudgetError(
@@ -201,6 +221,20 @@ class Ledger:
         if not entries or entries[0].record.get("format") != FORMAT:
             raise BudgetError(f'"{self.path}" is not a Hedgerow ledger. Nothing was spent.')
         return entries
+
+
+def confirm_entry(path: str | Path, named: Mapping[str, Any] | None) -> str:
+    """That a ledger still holds the record that a certificate names; BudgetError if it does not."""
+    if named is None:
+        raise BudgetError("the certificate names no ledger.")
+    ledger = Ledger(path)
+    entries = ledger.entries()
+    number = int(named["entry"])
+    if ledger.dataset != named["dataset"] or number >= len(entries) or entries[number].digest != named["hash"]:
+        raise BudgetError(
+            f'the ledger "{path}" lacks the record that the certificate names: it was altered or rolled back.'
+        )
+    return f'entry {number} of the ledger of "{ledger.dataset}" is the one that the certificate names'
 
 
 def note_exact_access(path: str | Path, what: str) -> None:
@@ -215,6 +249,10 @@ def equivalent_epsilon(ledger: Ledger) -> float:
         return spent.value
     left = ledger.budget.delta - spent.delta
     return gdp_epsilon(float(spent.exact) ** 0.5, left) if spent.units else 0.0
+
+
+def _per(unit: str) -> str:
+    return "per row" if unit == ROW else f'per person ("{unit}")'
 
 
 def _line(record: dict[str, Any], after: str) -> bytes:

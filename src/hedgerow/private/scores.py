@@ -8,7 +8,8 @@ most 3 (Zhang et al., USENIX Security 2021, Lemma 1), so u by at most 4w; θ row
 
 **Grid.** A score is rounded to a multiple of g = (largest step)/1024 before it meets noise, so that the noise is drawn
 on integers; two rounded scores differ by at most g more than the scores do. Floating-point error in a score is far
-below g, and a difference of rounded scores is a whole number of g, so the bound holds exactly.
+below g, because public estimates and penalties are refused beyond 2⁴⁰ steps of the grid, and a difference of rounded
+scores is a whole number of g, so the bound holds exactly.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ import numpy as np
 from hedgerow.curator import Answers, Candidate, Independence
 from hedgerow.domain import Counts, IntArray
 from hedgerow.engines.engine import Engine
+from hedgerow.errors import HedgerowError
 from hedgerow.private.exact import Exact, ExactCounts, SparseCounts
 from hedgerow.query import MarginalQuery
 
 STEPS_PER_SENSITIVITY = 1024
 INDEPENDENCE_FACTOR = 4
+LARGEST_IN_STEPS = 2.0**40
 
 
 @dataclass(frozen=True)
@@ -48,11 +51,13 @@ def grid_scores(
 ) -> Exact[IntArray]:
     """The candidates' scores in whole numbers of `grid`."""
     queries = [candidate.query for candidate in candidates]
+    for candidate in candidates:
+        _refuse_large(abs(candidate.penalty), candidate, grid)
     counts = engine.count(queries)
     if isinstance(against, Independence):
         distances: Iterator[float] = map(_independence, queries, counts)
     else:
-        distances = _distances(counts, against.answers(queries))
+        distances = _distances(counts, _checked(against.answers(queries), candidates, grid))
     scores = np.empty(len(candidates), dtype=np.int64)
     for place, (candidate, distance) in enumerate(zip(candidates, distances, strict=True)):
         scores[place] = round(candidate.weight * (distance - candidate.penalty) / grid)
@@ -62,6 +67,23 @@ def grid_scores(
 def _distances(counts: Iterator[Exact[ExactCounts]], answers: Iterator[Counts]) -> Iterator[float]:
     for exact, expected in zip(counts, answers, strict=True):
         yield _distance(exact.opened(), expected)
+
+
+def _checked(answers: Iterator[Counts], candidates: Sequence[Candidate], grid: float) -> Iterator[Counts]:
+    """Plain vectors of the right length and size: nothing that broadcasts, overflows or overloads arithmetic."""
+    for candidate, answer in zip(candidates, answers, strict=True):
+        expected = np.array(answer, dtype=np.float64, subok=False)
+        if expected.shape != (candidate.query.cells,):
+            raise HedgerowError(
+                f"an estimate of {candidate.query!r} has the shape {expected.shape}, not ({candidate.query.cells},)."
+            )
+        _refuse_large(float(np.abs(expected).sum()), candidate, grid)
+        yield expected
+
+
+def _refuse_large(size: float, candidate: Candidate, grid: float) -> None:
+    if not size * candidate.weight < LARGEST_IN_STEPS * grid:
+        raise HedgerowError(f"a penalty or an estimate of {candidate.query!r} is too large for its score to be exact.")
 
 
 def _distance(counts: ExactCounts, expected: Counts) -> float:

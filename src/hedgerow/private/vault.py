@@ -74,6 +74,8 @@ class Vault:
         weights = _positive(weights if weights is not None else [1.0] * len(queries), len(queries))
         if keep is None:
             self._refuse_large(queries)
+        elif len(keep) != len(queries):
+            raise HedgerowError(f"{len(queries)} queries need {len(queries)} thresholds, got {len(keep)}.")
         noises = stack_noise(spend, weights, self.rows_per_person)
         scale = stack_scale(spend, weights, self.rows_per_person)
         asked = tuple(query.description for query in queries)
@@ -141,6 +143,10 @@ class Vault:
 
     def _scale(self, candidates: Sequence[Candidate], against: Answers | Independence) -> Scale:
         _positive([candidate.weight for candidate in candidates], len(candidates))
+        if isinstance(against, Independence) and any(
+            len(c.query.shape) != 2 or c.query.blocks is not None for c in candidates
+        ):
+            raise HedgerowError("independence is a score of plain pairs.")
         return Scale.of(candidates, against, self.rows_per_person)
 
     def _timed(self, against: Against) -> Against:
