@@ -1,3 +1,169 @@
+// hedgerow._model: contraction, calibration and sampling of graphical models. Public side: it never sees data.
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
+
+#include "blocks.h"
+#include "draw.h"
+#include "elimination.h"
+#include "network.h"
+
 namespace nb = nanobind;
-NB_MODULE(_model, m) { m.doc() = "model"; }
+using namespace hedgerow;
+
+namespace {
+
+using Input = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Output = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Array = nb::ndarray<nb::numpy, double, nb::ndim<1>, nb::c_contig>;
+
+// A view of a network's table; it keeps the network alive and changes with the next calibration.
+Array view(nb::handle network, double* values, int64_t count) {
+    return Array(values, {static_cast<size_t>(count)}, network);
+}
+
+double calibrate(Network& network, const Input& potentials, Output& marginals) {
+    if (static_cast<int64_t>(potentials.shape(0)) != network.leaf_cells ||
+        static_cast<int64_t>(marginals.shape(0)) != network.leaf_cells)
+        throw std::invalid_argument("potentials and marginals must have one number per cell of every leaf");
+    nb::gil_scoped_release released;
+    const NoDenormals flushed;
+    return network.calibrate(potentials.data(), marginals.data());
+}
+
+void draw(Network& network, const std::vector<nb::ndarray<nb::ndim<1>, nb::c_contig, nb::device::cpu>>& columns,
+          const std::vector<uint64_t>& words, bool systematic) {
+    if (columns.size() != network.sizes.size() || words.size() != 4)
+        throw std::invalid_argument("one column per attribute and four words are needed");
+    std::vector<Column> targets;
+    const int64_t rows = columns.empty() ? 0 : static_cast<int64_t>(columns[0].shape(0));
+    for (const auto& column : columns) {
+        const int width = static_cast<int>(column.itemsize());
+        if (static_cast<int64_t>(column.shape(0)) != rows || (width != 1 && width != 2 && width != 4))
+            throw std::invalid_argument("columns must have the same length and codes of 1, 2 or 4 bytes");
+        targets.push_back({column.data(), width});
+    }
+    nb::gil_scoped_release released;
+    const NoDenormals flushed;
+    Sampler(network, targets, rows, Coins(words.data()), systematic).draw();
+}
+
+void contract_tensors(const std::vector<int64_t>& sizes, const std::vector<Input>& inputs,
+                      const std::vector<Axes>& axes, const Axes& kept, Output& out, bool logarithms) {
+    std::vector<const double*> values;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        if (static_cast<int64_t>(inputs[i].shape(0)) != cells(axes.at(i), sizes))
+            throw std::invalid_argument("a tensor's length does not match its axes");
+        values.push_back(inputs[i].data());
+    }
+    const int64_t count = cells(kept, sizes);
+    if (static_cast<int64_t>(out.shape(0)) != count) throw std::invalid_argument("the output does not match its axes");
+    nb::gil_scoped_release released;
+    const NoDenormals flushed;
+    const Nest nest(axes, kept, sizes);
+    (logarithms ? contract_logarithms : contract)(nest, values.data(), out.data(), count);
+}
+
+void gather(const Blocks& blocks, const Input& marginals, Output& out) {
+    if (static_cast<int64_t>(marginals.shape(0)) != blocks.leaf_cells ||
+        static_cast<int64_t>(out.shape(0)) != blocks.block_cells)
+        throw std::invalid_argument("marginals and blocks must have one number per cell");
+    nb::gil_scoped_release released;
+    const NoDenormals flushed;
+    blocks.gather(marginals.data(), out.data());
+}
+
+void scatter(const Blocks& blocks, const Input& values, Output& leaves) {
+    if (static_cast<int64_t>(leaves.shape(0)) != blocks.leaf_cells ||
+        static_cast<int64_t>(values.shape(0)) != blocks.block_cells)
+        throw std::invalid_argument("leaves and blocks must have one number per cell");
+    nb::gil_scoped_release released;
+    blocks.scatter(values.data(), leaves.data());
+}
+
+void project(Blocks& blocks, Output& values) {
+    if (static_cast<int64_t>(values.shape(0)) != blocks.block_cells)
+        throw std::invalid_argument("blocks must have one number per cell");
+    nb::gil_scoped_release released;
+    blocks.project(values.data());
+}
+
+// Which multiples of near-ties to try: a fixed sequence, so that every machine plans alike.
+std::vector<double> tilts(int count, int attempt) {
+    const uint64_t words[4] = {0x9E3779B97F4A7C15ULL, 0xBF58476D1CE4E5B9ULL, 0x94D049BB133111EBULL,
+                               static_cast<uint64_t>(attempt)};
+    Coins coins(words);
+    for (int i = 0; i < 16; ++i) coins.word();
+    std::vector<double> result(count);
+    for (double& tilt : result) tilt = 0.9 + 0.2 * coins.uniform();
+    return result;
+}
+
+std::vector<double> logarithms_of(const std::vector<double>& sizes) {
+    std::vector<double> result;
+    for (double size : sizes) result.push_back(std::log(size));
+    return result;
+}
+
+std::vector<int> elimination_order(const std::vector<double>& sizes, const std::vector<std::vector<int>>& cliques,
+                                   const std::vector<int>& kept, int attempts) {
+    const Graph graph(static_cast<int>(sizes.size()), cliques);
+    const std::vector<double> log_sizes = logarithms_of(sizes);
+    Elimination best = eliminate(graph, log_sizes, Rule::least_size, kept);
+    for (int attempt = 1; attempt < attempts; ++attempt) {
+        const Rule rule = attempt % 2 ? Rule::least_fill : Rule::least_size;
+        const auto tilt = attempt == 1 ? std::vector<double>() : tilts(graph.count, attempt);
+        Elimination next = eliminate(graph, log_sizes, rule, kept, tilt);
+        if (next.work < best.work) best = next;
+    }
+    return best.order;
+}
+
+std::vector<double> junction_cells(const std::vector<double>& sizes, const std::vector<std::vector<int>>& cliques,
+                                   const std::vector<std::vector<int>>& candidates) {
+    nb::gil_scoped_release released;
+    const Graph graph(static_cast<int>(sizes.size()), cliques);
+    const std::vector<double> log_sizes = logarithms_of(sizes);
+    std::vector<double> result;
+    for (const auto& candidate : candidates) {
+        Graph larger = graph;
+        larger.join(candidate);
+        result.push_back(std::min(eliminate(larger, log_sizes, Rule::least_size).cells,
+                                  eliminate(larger, log_sizes, Rule::least_fill).cells));
+    }
+    return result;
+}
+
+}  // namespace
+
+NB_MODULE(_model, m) {
+    nb::class_<Network>(m, "Network")
+        .def(nb::init<std::vector<int64_t>, std::vector<Axes>, const std::vector<std::pair<std::vector<int>, Axes>>&>(),
+             nb::arg("sizes"), nb::arg("leaves"), nb::arg("buckets"))
+        .def("calibrate", &calibrate, nb::arg("potentials"), nb::arg("marginals").noconvert())
+        .def("draw", &draw, nb::arg("columns"), nb::arg("words"), nb::arg("systematic"))
+        .def("value",
+             [](nb::handle_t<Network> self, int tensor) {
+                 Network& network = nb::cast<Network&>(self);
+                 return view(self, network.value(tensor), network.length.at(tensor));
+             })
+        .def("ratio",
+             [](nb::handle_t<Network> self, int message) {
+                 Network& network = nb::cast<Network&>(self);
+                 return view(self, network.ratio(message), network.length.at(message));
+             })
+        .def_ro("logarithms", &Network::logarithms);
+    nb::class_<Blocks>(m, "Blocks")
+        .def(nb::init<const std::vector<int64_t>&, const std::vector<Axes>&, const std::vector<std::pair<int, Axes>>&,
+                      std::vector<double>, const std::vector<Axes>&>(),
+             nb::arg("sizes"), nb::arg("leaves"), nb::arg("blocks"), nb::arg("precisions"), nb::arg("overlaps"))
+        .def("gather", &gather, nb::arg("marginals"), nb::arg("out").noconvert())
+        .def("scatter", &scatter, nb::arg("values"), nb::arg("leaves").noconvert())
+        .def("project", &project, nb::arg("values").noconvert());
+    m.def("contract", &contract_tensors, nb::arg("sizes"), nb::arg("inputs"), nb::arg("axes"), nb::arg("kept"),
+          nb::arg("out").noconvert(), nb::arg("logarithms"));
+    m.def("elimination_order", &elimination_order, nb::arg("sizes"), nb::arg("cliques"), nb::arg("kept"),
+          nb::arg("attempts"));
+    m.def("junction_cells", &junction_cells, nb::arg("sizes"), nb::arg("cliques"), nb::arg("candidates"));
+}

@@ -1,0 +1,118 @@
+// Elimination orders of a graph whose vertices have sizes, and what they cost.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+namespace hedgerow {
+
+// Neighbour sets as bits.
+class Graph {
+   public:
+    Graph(int count, const std::vector<std::vector<int>>& cliques)
+        : count(count), words_((count + 63) / 64), bits_(static_cast<size_t>(count) * words_, 0) {
+        for (const auto& clique : cliques) join(clique);
+    }
+
+    void join(const std::vector<int>& clique) {
+        for (int a : clique)
+            for (int b : clique)
+                if (a != b) connect(a, b);
+    }
+
+    bool connected(int a, int b) const { return row(a)[b >> 6] >> (b & 63) & 1; }
+
+    std::vector<int> neighbours(int a) const {
+        std::vector<int> found;
+        for (int w = 0; w < words_; ++w)
+            for (uint64_t rest = row(a)[w]; rest; rest &= rest - 1) found.push_back(w * 64 + __builtin_ctzll(rest));
+        return found;
+    }
+
+    int degree(int a) const {
+        int sum = 0;
+        for (int w = 0; w < words_; ++w) sum += __builtin_popcountll(row(a)[w]);
+        return sum;
+    }
+
+    // Pairs of neighbours that are not connected yet.
+    int fill(int a, const std::vector<int>& around) const {
+        int present = 0;
+        for (int b : around)
+            for (int w = 0; w < words_; ++w) present += __builtin_popcountll(row(a)[w] & row(b)[w]);
+        const int degree = static_cast<int>(around.size());
+        return (degree * (degree - 1) - present) / 2;
+    }
+
+    // Connects all neighbours of `a` and takes `a` away.
+    void eliminate(int a, const std::vector<int>& around) {
+        for (int b : around) {
+            for (int w = 0; w < words_; ++w) row(b)[w] |= row(a)[w];
+            row(b)[b >> 6] &= ~(1ULL << (b & 63));
+            row(b)[a >> 6] &= ~(1ULL << (a & 63));
+        }
+        for (int w = 0; w < words_; ++w) row(a)[w] = 0;
+    }
+
+    const int count;
+
+   private:
+    const int words_;
+    std::vector<uint64_t> bits_;
+
+    void connect(int a, int b) { row(a)[b >> 6] |= 1ULL << (b & 63); }
+    uint64_t* row(int a) { return bits_.data() + static_cast<size_t>(a) * words_; }
+    const uint64_t* row(int a) const { return bits_.data() + static_cast<size_t>(a) * words_; }
+};
+
+struct Elimination {
+    std::vector<int> order;
+    double work = 0;   // Σ cells of the cliques that the order makes, one per vertex
+    double cells = 0;  // the same without those that lie inside the clique of an earlier vertex: a junction tree's
+};
+
+enum class Rule { least_fill, least_size };
+
+// Greedy: the vertex whose clique needs the fewest new edges, or has the fewest cells, goes next; vertices of `kept`
+// never go. `tilt` (one factor per vertex, near 1) turns ties and near-ties, so that several orders can be tried.
+inline Elimination eliminate(Graph graph, const std::vector<double>& log_sizes, Rule rule,
+                             const std::vector<int>& kept = {}, const std::vector<double>& tilt = {}) {
+    const int count = graph.count;
+    std::vector<double> log_cells(count), cost(count);
+    std::vector<char> gone(count, 0), stale(count, 1), inside(count, 0);
+    for (int a : kept) gone[a] = 1;
+    Elimination result;
+    for (size_t step = kept.size(); step < static_cast<size_t>(count); ++step) {
+        int best = -1;
+        for (int a = 0; a < count; ++a) {
+            if (gone[a]) continue;
+            if (stale[a]) {
+                const std::vector<int> around = graph.neighbours(a);
+                log_cells[a] = log_sizes[a];
+                for (int b : around) log_cells[a] += log_sizes[b];
+                cost[a] = rule == Rule::least_size ? log_cells[a] : graph.fill(a, around) + 1e-3 * log_cells[a];
+                if (!tilt.empty()) cost[a] *= tilt[a];
+                stale[a] = 0;
+            }
+            if (best < 0 || cost[a] < cost[best]) best = a;
+        }
+        const std::vector<int> around = graph.neighbours(best);
+        const double size = std::exp(log_cells[best]);
+        result.work += size;
+        if (!inside[best]) result.cells += size;
+        result.order.push_back(best);
+        gone[best] = 1;
+        graph.eliminate(best, around);
+        for (int b : around) {
+            stale[b] = 1;
+            // What is left of this clique is b's whole clique: b will make no new one if it goes in this state.
+            inside[b] = graph.degree(b) + 1 == static_cast<int>(around.size());
+            if (rule == Rule::least_fill)
+                for (int c : graph.neighbours(b)) stale[c] = 1;
+        }
+    }
+    return result;
+}
+
+}  // namespace hedgerow

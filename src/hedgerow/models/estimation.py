@@ -1,0 +1,133 @@
+"""From noisy answers to a distribution: the graphical model that explains the measurements best.
+
+`fit` minimises ½ Σ ‖answers(model) − measured‖² / σ² over all distributions with the estimated total. Among
+distributions with the same marginals it returns the one of largest entropy given its cliques. It only ever sees
+measurements, so everything here is post-processing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from hedgerow import _model
+from hedgerow.domain import Counts, Domain, Marginal
+from hedgerow.errors import HedgerowError, LimitError
+from hedgerow.measurement import Measurement, estimated_total
+from hedgerow.models import mirror, proximal
+from hedgerow.models.graphical import GraphicalModel
+from hedgerow.models.junction import Plan, plan
+from hedgerow.models.terms import LEAST_STD, Terms
+from hedgerow.progress import Limits, Progress
+from hedgerow.query import MarginalQuery
+
+TOLERANCE = 1e-4
+"""The search ends when a whole stage lowers the loss by less than this share of it."""
+
+MOST_CALLS = 1000
+"""Oracle calls after which the dual search gives up; mirror descent then goes on from the best point."""
+
+Support = Mapping[Marginal, npt.NDArray[np.bool_]]
+"""For some marginals, which cells (in domain order) can occur at all; the others are structural zeros."""
+
+
+def fit(
+    domain: Domain,
+    measurements: Sequence[Measurement],
+    *,
+    total: float | None = None,
+    start: GraphicalModel | None = None,
+    support: Support | None = None,
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+) -> GraphicalModel:
+    """The model of least weighted squared error.
+
+    `total` is estimated from the measurements unless given. `start`, e.g. the model before one more marginal was
+    measured, only shortens the search. A clique set that does not fit `limits.memory` raises LimitError with its
+    size before anything is allocated.
+    """
+    limits = limits or Limits()
+    progress = progress or Progress(limits)
+    if total is None:
+        complete = [measurement for measurement in measurements if counts_every_row(measurement)]
+        total = estimated_total(complete) if complete else 1.0
+    count = max(1.0, total)
+    cliques = [measurement.query.attributes for measurement in measurements] + list(support or {})
+    structure = plan(domain, cliques)
+    pairs = _pairs_that_fit(structure, measurements, limits.memory)
+    base = _base(structure, start, support or {})
+    terms = Terms(structure, measurements)
+    if len(terms) == 0:
+        return GraphicalModel(structure, base, count, limits.memory)
+    oracle = proximal.Oracle(structure.network(), terms, count)
+    alpha = math.exp(-float(np.log(terms.precision).mean())) * (1.0 if start is None else 4.0)
+    if not proximal.minimise(oracle, base, alpha, TOLERANCE, MOST_CALLS, pairs, progress):
+        if not math.isfinite(oracle.best_loss):
+            raise HedgerowError("the structural zeros exclude every row; nothing could be fitted.")
+        mirror.descend(oracle, TOLERANCE, MOST_CALLS, progress)
+    return GraphicalModel(structure, oracle.best, count, limits.memory)
+
+
+def loss(model: GraphicalModel, measurements: Sequence[Measurement]) -> float:
+    """½ Σ ‖answers(model) − measured‖² / σ²: what `fit` minimises."""
+    answers = model.answers([_marginal_query(measurement) for measurement in measurements])
+    return 0.5 * sum(
+        float(((answer - measurement.dense()) ** 2).sum()) / max(measurement.std, LEAST_STD) ** 2
+        for answer, measurement in zip(answers, measurements, strict=True)
+    )
+
+
+def counts_every_row(measurement: Measurement) -> bool:
+    """Whether its noisy counts add up to an estimate of the total: no row left out, no cell withheld."""
+    query = measurement.query
+    return measurement.kept is None and (
+        not isinstance(query, MarginalQuery) or query.blocks is None or int(query.blocks.min()) >= 0
+    )
+
+
+def _marginal_query(measurement: Measurement) -> MarginalQuery:
+    if not isinstance(measurement.query, MarginalQuery):
+        raise HedgerowError(f"a graphical model answers marginal queries; {measurement.query!r} is not one.")
+    return measurement.query
+
+
+def _pairs_that_fit(structure: Plan, measurements: Sequence[Measurement], memory: int) -> int:
+    """How many L-BFGS pairs the memory allows; refuses when not even three fit beside the model."""
+    vector = 8 * sum(measurement.query.cells for measurement in measurements)
+    fixed = structure.bytes + 3 * 8 * structure.leaf_cells + 12 * vector
+    pairs = (memory - fixed) // (2 * vector) if vector else proximal.MEMORY
+    if fixed > memory or pairs < 3:
+        needed = fixed + 6 * vector
+        raise LimitError(
+            f"a model on these {len(structure.leaves)} cliques takes {needed:,} bytes "
+            f"({structure.leaf_cells:,} cells in cliques, {structure.message_cells:,} between them); "
+            f"{memory:,} bytes are allowed. Nothing was allocated. Measure smaller marginals or allow more memory."
+        )
+    return min(pairs, proximal.MEMORY)
+
+
+def _base(structure: Plan, start: GraphicalModel | None, support: Support) -> Counts:
+    """Where the search starts: the potentials of `start` on the leaves that contain them, −∞ at structural zeros."""
+    layout = structure.layout
+    base = np.zeros(structure.leaf_cells)
+    if start is not None:
+        for leaf, place in zip(start.plan.leaves, start.plan.leaf_places, strict=True):
+            _add(structure, leaf, start.potentials[place], base)
+    for marginal, possible in support.items():
+        if layout.domain.marginal(marginal) != marginal:
+            raise HedgerowError(f"the attributes of {marginal} must be distinct and in domain order.")
+        zeros = np.where(np.asarray(possible, dtype=bool), 0.0, -np.inf)
+        _add(structure, layout.axes(marginal), layout.stored(zeros, marginal), base)
+    return base
+
+
+def _add(structure: Plan, axes: tuple[int, ...], values: Counts, base: Counts) -> None:
+    """Add a table to the smallest leaf that contains its axes; without one it says nothing here."""
+    home = structure.home(axes)
+    if home is not None:
+        blocks = _model.Blocks(structure.layout.sizes, structure.leaves, [(home, axes)], [0.0], [])
+        blocks.scatter(np.ascontiguousarray(values), base)

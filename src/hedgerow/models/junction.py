@@ -1,0 +1,187 @@
+"""Elimination orders, junction trees, and what a clique set costs before anything is allocated.
+
+A graphical model on cliques is summed out one attribute at a time. Eliminating x multiplies every table that
+mentions x and sums x away; the attributes involved are a clique of the junction tree, the table that remains is the
+message to the next. The product itself is never stored (the kernel sums while it multiplies), so memory is the
+cliques and the messages, and the junction tree's cells are the time of one pass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from hedgerow import _model
+from hedgerow.domain import Domain, Marginal
+
+ATTEMPTS = 12
+"""Elimination orders that are tried for a plan; the one with the least work is kept."""
+
+
+class Layout:
+    """The order in which the kernel stores axes: small attributes first, so that rows are long.
+
+    Attributes are known by their rank in this order; a table's axes are its sorted ranks.
+    """
+
+    def __init__(self, domain: Domain):
+        self.domain = domain
+        places = sorted(range(len(domain)), key=lambda place: (domain.attributes[place].size, place))
+        self.names: tuple[str, ...] = tuple(domain.attributes[place].name for place in places)
+        self.sizes: tuple[int, ...] = tuple(domain.attributes[place].size for place in places)
+        self._rank = {name: rank for rank, name in enumerate(self.names)}
+
+    def axes(self, marginal: Iterable[str]) -> tuple[int, ...]:
+        """The sorted ranks of a marginal's attributes."""
+        return tuple(sorted(map(self.rank, marginal)))
+
+    def rank(self, name: str) -> int:
+        self.domain.place(name)  # names an unknown attribute in its error
+        return self._rank[name]
+
+    def marginal(self, axes: Iterable[int]) -> Marginal:
+        return self.domain.marginal(self.names[axis] for axis in axes)
+
+    def shape(self, axes: Iterable[int]) -> tuple[int, ...]:
+        return tuple(self.sizes[axis] for axis in axes)
+
+    def cells(self, axes: Iterable[int]) -> int:
+        return math.prod(self.shape(axes))
+
+    def stored(self, table: npt.NDArray[np.float64], marginal: Marginal) -> npt.NDArray[np.float64]:
+        """A table in domain order as the kernel stores it, flat."""
+        order = np.argsort([self._rank[name] for name in marginal])
+        shaped = table.reshape(self.domain.shape(marginal))
+        return np.ascontiguousarray(shaped.transpose(order)).reshape(-1)
+
+    def shown(self, table: npt.NDArray[np.float64], axes: Sequence[int]) -> npt.NDArray[np.float64]:
+        """A stored table with its axes in domain order."""
+        order = np.argsort([self.domain.place(self.names[axis]) for axis in axes])
+        return np.ascontiguousarray(table.reshape(self.shape(axes)).transpose(order))
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """One step of an elimination: the tables (by number) that mention an attribute, and what is left without it."""
+
+    attribute: int
+    inputs: tuple[int, ...]
+    scope: tuple[int, ...]
+    message: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a model on these leaves is computed: leaves are tables 0 …, bucket b sends table `len(leaves) + b`."""
+
+    layout: Layout
+    leaves: tuple[tuple[int, ...], ...]
+    buckets: tuple[Bucket, ...]
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The attributes as they are eliminated."""
+        return tuple(self.layout.names[bucket.attribute] for bucket in self.buckets)
+
+    @property
+    def cliques(self) -> list[Marginal]:
+        """The leaves as marginals."""
+        return [self.layout.marginal(leaf) for leaf in self.leaves]
+
+    @cached_property
+    def leaf_places(self) -> tuple[slice, ...]:
+        """Where each leaf lies in the flat vector of all leaves."""
+        ends = np.cumsum([self.layout.cells(leaf) for leaf in self.leaves]).tolist()
+        return tuple(slice(start, end) for start, end in zip([0, *ends], ends, strict=False))
+
+    @cached_property
+    def leaf_cells(self) -> int:
+        return sum(map(self.layout.cells, self.leaves))
+
+    @cached_property
+    def message_cells(self) -> int:
+        return sum(self.layout.cells(bucket.message) for bucket in self.buckets)
+
+    @cached_property
+    def work(self) -> int:
+        """Cells that one pass goes through."""
+        return sum(self.layout.cells(bucket.scope) for bucket in self.buckets)
+
+    @cached_property
+    def bytes(self) -> int:
+        """Memory of a calibrated model: potentials, their exponentials, marginals, and two tables per message."""
+        return 8 * (3 * self.leaf_cells + 2 * self.message_cells)
+
+    def axes(self, table: int) -> tuple[int, ...]:
+        """The axes of a leaf or a message, by its number."""
+        message = table - len(self.leaves)
+        return self.leaves[table] if message < 0 else self.buckets[message].message
+
+    def home(self, axes: Iterable[int]) -> int | None:
+        """The smallest leaf that contains the axes, if one does."""
+        wanted = set(axes)
+        inside = [number for number, leaf in enumerate(self.leaves) if wanted <= set(leaf)]
+        return min(inside, key=lambda number: self.layout.cells(self.leaves[number]), default=None)
+
+    def network(self) -> _model.Network:
+        """Allocate it."""
+        return _model.Network(
+            self.layout.sizes, self.leaves, [(bucket.inputs, bucket.message) for bucket in self.buckets]
+        )
+
+
+def plan(domain: Domain, cliques: Iterable[Marginal], order: Sequence[str] | None = None) -> Plan:
+    """The cheapest of several eliminations, or the given one. Attributes in no clique get a leaf of their own."""
+    layout = Layout(domain)
+    leaves = [layout.axes(clique) for clique in maximal(cliques)]
+    covered = {axis for leaf in leaves for axis in leaf}
+    leaves += [(axis,) for axis in range(len(domain)) if axis not in covered]
+    if order is None:
+        ranks = _model.elimination_order(layout.sizes, leaves, (), ATTEMPTS)
+    else:
+        ranks = [layout.rank(name) for name in order]
+    tables: dict[int, tuple[int, ...]] = dict(enumerate(leaves))
+    buckets: list[Bucket] = []
+    for attribute in ranks:
+        inputs = tuple(number for number, axes in tables.items() if attribute in axes)
+        scope = tuple(sorted({axis for number in inputs for axis in tables.pop(number)}))
+        message = tuple(axis for axis in scope if axis != attribute)
+        tables[len(leaves) + len(buckets)] = message
+        buckets.append(Bucket(attribute, inputs, scope, message))
+    return Plan(layout, tuple(leaves), tuple(buckets))
+
+
+def maximal(cliques: Iterable[Marginal]) -> list[Marginal]:
+    """The cliques that lie in no other, each once, in the order of their first appearance; `()` is left out."""
+    distinct = {frozenset(clique): clique for clique in reversed(list(cliques)) if clique}
+    by_size = sorted(distinct, key=len, reverse=True)
+    kept: list[frozenset[str]] = []
+    for members in by_size:
+        if not any(members <= other for other in kept):
+            kept.append(members)
+    chosen = set(kept)
+    return [clique for members, clique in reversed(distinct.items()) if members in chosen]
+
+
+def size(domain: Domain, cliques: Iterable[Marginal]) -> int:
+    """Bytes of the junction tree's tables, 8 per cell: the literature's "model size". Nothing is allocated.
+
+    The engine itself never stores those tables (see `Plan.bytes`); they are what one pass of inference goes through.
+    """
+    layout = Layout(domain)
+    [cells] = _model.junction_cells(layout.sizes, [layout.axes(clique) for clique in cliques], [()])
+    return 8 * round(cells)
+
+
+def sizes_with(domain: Domain, cliques: Iterable[Marginal], candidates: Sequence[Marginal]) -> npt.NDArray[np.float64]:
+    """`size` of the clique set with each candidate added in turn, for thousands of candidates at once."""
+    layout = Layout(domain)
+    cells = _model.junction_cells(
+        layout.sizes, [layout.axes(clique) for clique in cliques], [layout.axes(clique) for clique in candidates]
+    )
+    return 8 * np.asarray(cells)

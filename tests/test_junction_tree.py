@@ -1,0 +1,83 @@
+"""Plans and sizes, before anything is allocated."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from models_by_hand import structures
+
+from hedgerow.domain import Domain
+from hedgerow.models.junction import maximal, plan, size, sizes_with
+
+
+def test_a_chain_is_its_own_junction_tree():
+    domain = Domain.of({"a": 2, "b": 3, "c": 5})
+    assert size(domain, [("a", "b"), ("b", "c")]) == 8 * (2 * 3 + 3 * 5)
+
+
+def test_a_square_needs_one_diagonal():
+    domain = Domain.of({"a": 2, "b": 10, "c": 2, "d": 10})
+    cycle = [("a", "b"), ("b", "c"), ("c", "d"), ("a", "d")]
+    assert size(domain, cycle) == 8 * (2 * 10 * 2) * 2  # through a and c, not through b and d
+
+
+def test_unmeasured_attributes_count_alone():
+    assert size(Domain.of({"a": 2, "b": 7}), []) == 8 * (2 + 7)
+
+
+def test_maximal_cliques_keep_their_order():
+    assert maximal([("a",), ("b", "c"), ("c", "b"), ("a", "b"), ()]) == [("b", "c"), ("a", "b")]
+
+
+@given(structures())
+def test_every_attribute_is_eliminated_once_and_every_clique_lies_in_a_scope(structure):
+    domain, cliques = structure
+    made = plan(domain, cliques)
+    assert sorted(made.order) == sorted(domain.names)
+    scopes = [set(made.layout.marginal(bucket.scope)) for bucket in made.buckets]
+    assert all(any(set(clique) <= scope for scope in scopes) for clique in cliques)
+    used = [number for bucket in made.buckets for number in bucket.inputs]
+    tables = range(len(made.leaves) + len(made.buckets))
+    assert sorted(used) == [number for number in tables if made.axes(number)], "each table is multiplied exactly once"
+
+
+@given(structures())
+def test_scopes_form_a_tree_with_running_intersection(structure):
+    """What a bucket sends on lies inside the scope that receives it, and size counts the maximal scopes."""
+    domain, cliques = structure
+    made = plan(domain, cliques)
+    for number, bucket in enumerate(made.buckets):
+        table = len(made.leaves) + number
+        receivers = [later for later in made.buckets if table in later.inputs]
+        assert len(receivers) == (1 if bucket.message else 0)
+        assert all(set(bucket.message) <= set(receiver.scope) for receiver in receivers)
+    distinct = {frozenset(bucket.scope) for bucket in made.buckets}
+    widest = [scope for scope in distinct if not any(scope < other for other in distinct)]
+    assert made.work >= sum(map(made.layout.cells, widest))
+    assert size(domain, cliques) >= 8 * max((domain.cells(clique) for clique in cliques), default=0)
+
+
+@given(structures())
+def test_sizes_with_candidates_are_sizes_of_the_larger_sets(structure):
+    domain, cliques = structure
+    candidates = list(domain.marginals(min(2, len(domain))))
+    together = sizes_with(domain, cliques, candidates)
+    assert together.tolist() == pytest.approx([size(domain, [*cliques, candidate]) for candidate in candidates])
+
+
+def test_bytes_are_those_of_the_allocated_tables():
+    domain = Domain.of({"a": 2, "b": 3, "c": 5})
+    made = plan(domain, [("a", "b"), ("b", "c")])
+    assert made.leaf_cells == 6 + 15
+    messages = sum(domain.cells(made.layout.marginal(bucket.message)) for bucket in made.buckets)
+    assert made.bytes == 8 * (3 * 21 + 2 * messages)
+
+
+def test_a_given_order_is_kept():
+    domain = Domain.of({"a": 2, "b": 3, "c": 5})
+    assert plan(domain, [("a", "b"), ("b", "c")], ["b", "a", "c"]).order == ("b", "a", "c")
+
+
+def test_sizes_of_huge_sets_do_not_overflow():
+    domain = Domain.of({f"x{i}": 1000 for i in range(40)})
+    assert np.isfinite(sizes_with(domain, list(domain.marginals(2)), [("x0", "x1")])).all()
+    assert size(domain, list(domain.marginals(2))) == pytest.approx(8 * 1000.0**40)
