@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from models_by_hand import joint, marginal_of, models
 
 from hedgerow.domain import Domain
 from hedgerow.errors import HedgerowError, LimitError, OptionError, ReleaseError
@@ -15,6 +14,7 @@ from hedgerow.models.graphical import GraphicalModel
 from hedgerow.models.junction import plan
 from hedgerow.models.model import State
 from hedgerow.query import MarginalQuery
+from models_by_hand import joint, marginal_of, models
 
 
 def subsets(domain):
@@ -150,8 +150,8 @@ def test_a_damaged_state_is_refused():
     state = model.state()
     with pytest.raises(ReleaseError, match="damaged"):
         GraphicalModel.from_state(model.domain, State(state.kind, state.values, {"potentials": np.zeros(5)}))
+    values = {**state.values, "order": ["a"]}
     with pytest.raises(ReleaseError, match="damaged"):
-        values = {**state.values, "order": ["a"]}
         GraphicalModel.from_state(model.domain, State(state.kind, values, state.arrays))
 
 
@@ -180,7 +180,7 @@ def test_a_table_beyond_memory_is_refused_with_its_size():
 
 def test_little_memory_changes_no_answer():
     """With hardly any room to remember tables, answers are the same, only slower."""
-    domain = Domain.of({name: 4 for name in "abcdefgh"})
+    domain = Domain.of(dict.fromkeys("abcdefgh", 4))
     cliques = [("a", "b", "c"), ("b", "c", "d"), ("d", "e"), ("e", "f", "g"), ("g", "h"), ("a", "h")]
     structure = plan(domain, cliques)
     potentials = np.random.default_rng(1).normal(size=structure.leaf_cells)

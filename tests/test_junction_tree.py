@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from models_by_hand import structures
 
 from hedgerow.domain import Domain
 from hedgerow.models.junction import maximal, plan, size, sizes_with
+from models_by_hand import structures
 
 
 def test_a_chain_is_its_own_junction_tree():
