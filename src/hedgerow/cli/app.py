@@ -79,7 +79,7 @@ def seconds(text: str) -> float:
 @app.command()
 def synth(
     table: Annotated[str, typer.Argument(help="CSV, Parquet or Arrow file, or a folder of Parquet files.")],
-    schema: Annotated[str, typer.Option("-s", "--schema", help="What the columns may hold (YAML or JSON).")],
+    schema: Annotated[str, typer.Option("-s", "--schema", help="What the columns may hold: a file, or preset:NAME.")],
     epsilon: Annotated[float, typer.Option("-e", "--epsilon", help="Privacy budget; smaller is more private.")],
     out: Annotated[Path | None, typer.Option("-o", "--out", help=".csv, .parquet or .arrow file to write.")] = None,
     delta: Annotated[float, typer.Option(help="0 gives pure ε with Laplace noise.")] = 1e-9,
@@ -193,9 +193,9 @@ def methods(name: Annotated[str | None, typer.Argument(help="A method; all of th
 
 @app.command()
 def example(
-    name: Annotated[str, typer.Argument(help="opm")],
+    name: Annotated[str, typer.Argument(help="census1940 or opm")],
     out: Annotated[Path, typer.Option("-o", "--out", help=".csv, .parquet or .arrow file; its schema goes beside.")],
-    rows: Annotated[int | None, typer.Option(min=1, help="Default: 1,000,000 for opm.")] = None,
+    rows: Annotated[int | None, typer.Option(min=1, help="Default: 661,967 for census1940, 1,000,000 for opm.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Another seed gives another table.")] = 0,
 ) -> None:
     """Write a sample table (made up, so public) and its schema."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import textwrap
 
+from hedgerow import presets
+from hedgerow.errors import listing
 from hedgerow.methods import DEFAULT, find, names
 
 
@@ -15,6 +17,10 @@ def show(name: str | None) -> None:
             about = find(each).about
             default = " (default)" if each == DEFAULT else ""
             print(f"{each:14} {about.title}{default}. {about.summary}")
+        print("\nPresets, in place of a schema (-s preset:NAME):")
+        for each in presets.names():
+            preset = presets.load(each)
+            print(f"{each:24} {preset.about}, for {listing(preset.methods)}.")
         print("\nhedgerow methods NAME says more: the guarantee, the options, the paper.")
         return
     method = find(name)

@@ -14,6 +14,7 @@ from hedgerow.cli.progress import TerminalProgress, peak_rss_mb
 from hedgerow.errors import OptionError
 from hedgerow.methods import build
 from hedgerow.output import TABLE_SUFFIXES, check_writable, write_table
+from hedgerow.presets import PREFIX, load
 from hedgerow.progress import Limits
 from hedgerow.release import Release, check_key
 from hedgerow.run import rehearse, synthesize
@@ -45,7 +46,7 @@ class Request:
 def run(request: Request) -> None:
     """The whole way from a table to a release and its rows."""
     budget = Budget(request.epsilon, request.delta)
-    method = build(request.method, request.options)
+    method = build(request.method, _options(request))
     out, bundle = _outputs(request)
     progress = TerminalProgress(request.limits, request.quiet)
     made = synthesize(
@@ -79,6 +80,12 @@ def run(request: Request) -> None:
         print(json.dumps(report))
     else:
         _summary(request, report, made)
+
+
+def _options(request: Request) -> dict[str, Any]:
+    """The options that a preset holds for the method, and over them those that were typed."""
+    held = load(request.schema).options(request.method, request.epsilon) if request.schema.startswith(PREFIX) else {}
+    return {**held, **request.options}
 
 
 def _outputs(request: Request) -> tuple[Path, Path]:
@@ -129,7 +136,7 @@ def _hint(text: str) -> None:
 def dry(request: Request) -> None:
     """What would be asked, at what noise, memory and time, without opening the table."""
     budget = Budget(request.epsilon, request.delta)
-    method = build(request.method, request.options)
+    method = build(request.method, _options(request))
     schema = Schema.load(request.schema)
     progress = TerminalProgress(request.limits, request.quiet)
     rehearsed = rehearse(schema, budget, method, progress)

@@ -10,9 +10,13 @@ from typing import Any
 from hedgerow.errors import OptionError, listing, suggestion
 
 _METHODS = {
+    "aim": "hedgerow.methods.aim:AIM",
+    "field-groups": "hedgerow.methods.field_groups:FieldGroups",
     "independent": "hedgerow.methods.independent:Independent",
+    "mst": "hedgerow.methods.mst:MST",
+    "mwem": "hedgerow.methods.mwem:MWEM",
 }
-DEFAULT = "independent"
+DEFAULT = "aim"
 
 
 def names() -> tuple[str, ...]:
@@ -31,8 +35,11 @@ def find(name: str) -> type[Any]:
         raise OptionError(f'the method "{name}" cannot be imported; expected package.module:Class.') from None
 
 
-def build(name: str, options: Mapping[str, str] | None = None) -> Any:
-    """A method with options given as text (the command line's --set option=value)."""
+def build(name: str, options: Mapping[str, Any] | None = None) -> Any:
+    """A method with options as text (the command line's --set option=value) or as a preset holds them.
+
+    An option whose metadata has `read` turns either into its value; the others are plain text, numbers or truths.
+    """
     kind = find(name)
     known = {option.name: option for option in dataclasses.fields(kind)}
     given = {}
@@ -42,7 +49,8 @@ def build(name: str, options: Mapping[str, str] | None = None) -> Any:
             raise OptionError(
                 f'{name} has no option "{option}"; options: {available}.{suggestion(option, known)} Nothing was read.'
             )
-        given[option] = _parse(name, option, text, known[option].default)
+        read = known[option].metadata.get("read")
+        given[option] = read(text) if read is not None else _parse(name, option, text, known[option].default)
     return kind(**given)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-SAMPLES = ("opm",)
+SAMPLES = ("census1940", "opm")
 
 
 def find(name: str) -> Any:

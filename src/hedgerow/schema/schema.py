@@ -11,6 +11,7 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from hedgerow.errors import OptionError, SchemaError, TableError, listing, suggestion
+from hedgerow.presets import PREFIX, load
 from hedgerow.schema.calendar import Date, Datetime
 from hedgerow.schema.column import Column, plain_value
 from hedgerow.schema.document import Flow, read_json, read_yaml, write_yaml
@@ -61,7 +62,12 @@ class Schema(BaseModel):
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
-        """Read a .yaml, .yml or .json file; a `*-domain.json` object such as {"age": 85} is a schema too."""
+        """Read a .yaml, .yml or .json file; a `*-domain.json` object such as {"age": 85} is a schema too.
+
+        `preset:NAME` is the schema of a preset (`hedgerow.presets`).
+        """
+        if str(path).startswith(PREFIX):
+            return load(str(path)).schema
         path = Path(path)
         try:
             text = path.read_text(encoding="utf-8-sig")
