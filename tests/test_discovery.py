@@ -40,7 +40,7 @@ def table(people=6000, seed=0, canary=None):
 
 def test_common_values_are_found_rare_ones_become_other_and_bins_follow_the_data(tmp_path):
     canary = [("Atlantis", None, 10**6)] * 9
-    release = hr.synthesize(table(canary=canary), hr.Schema.parse(SCHEMA), hr.Budget(5.0))
+    release = hr.synthesize(table(canary=canary), hr.Schema.parse(SCHEMA), hr.Budget(5.0), "independent")
     columns = release.schema.to_dict()["columns"]
     assert columns["city"]["values"] == ["Ghent", "Graz", "Lyon", "Turin"]
     assert columns["city"]["discovered"]
@@ -70,7 +70,9 @@ def test_a_value_of_one_person_is_kept_back():
     """δ = 1e-9 of a thousandth of a chance: in 30 runs at a huge ε it must never come through."""
     schema = hr.Schema.parse(SCHEMA)
     for seed in range(5):
-        release = hr.synthesize(table(100, seed, canary=[("Atlantis", 1.0, 1)] * 3), schema, hr.Budget(50.0))
+        release = hr.synthesize(
+            table(100, seed, canary=[("Atlantis", 1.0, 1)] * 3), schema, hr.Budget(50.0), "independent"
+        )
         assert "Atlantis" not in release.schema.to_dict()["columns"]["city"]["values"]
 
 
@@ -123,7 +125,7 @@ def test_consistent_dyadic_counts_reproduce_exact_ones_and_average_noisy_ones():
 
 def test_a_dry_run_states_what_discoveries_will_cost(hedgerow, tmp_path):
     (tmp_path / "s.yaml").write_text(SCHEMA)
-    done = hedgerow("synth", "unopened.csv", "-s", "s.yaml", "-e", 1, "--dry-run", "--json")
+    done = hedgerow("synth", "unopened.csv", "-s", "s.yaml", "-e", 1, "-m", "independent", "--dry-run", "--json")
     assert done.code == 0, done.err
     charges = done.json["charges"]
     assert [charge["purpose"] for charge in charges] == ["discover", "measure", "measure", "measure"]

@@ -68,7 +68,7 @@ def test_output_rows_are_in_no_order_of_the_input():
     """The synthetic row i has nothing to do with the private row i, even when noise is next to nothing."""
     codes = np.arange(4000) % 2
     schema = hr.Schema.from_dict({"a": 2})
-    made = hr.synthesize(pa.table({"a": codes}), schema, hr.Budget(1e4)).sample(4000)["a"].to_numpy()
+    made = hr.synthesize(pa.table({"a": codes}), schema, hr.Budget(1e4), "independent").sample(4000)["a"].to_numpy()
     assert abs(np.mean(made == codes) - 0.5) < 0.05
 
 
@@ -140,7 +140,7 @@ def test_types_come_from_the_schema_one_odd_cell_changes_nothing(tmp_path):
     tables = []
     for name, odd in (("plain", "2,y\n"), ("odd", '"not a number",NA\n')):
         (tmp_path / f"{name}.csv").write_text(header + row * 500 + odd)
-        tables.append(hr.synthesize(tmp_path / f"{name}.csv", schema, hr.Budget(1.0)).sample(100))
+        tables.append(hr.synthesize(tmp_path / f"{name}.csv", schema, hr.Budget(1.0), "independent").sample(100))
     assert tables[0].schema == tables[1].schema
 
 

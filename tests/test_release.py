@@ -22,7 +22,7 @@ SCHEMA = hr.Schema.parse(opm.SCHEMA)
 
 @pytest.fixture(scope="module", params=[1e-9, 0.0], ids=["gaussian", "pure"])
 def release(request):
-    return hr.synthesize(opm.generate(5000), SCHEMA, hr.Budget(1.0, request.param))
+    return hr.synthesize(opm.generate(5000), SCHEMA, hr.Budget(1.0, request.param), "independent")
 
 
 @pytest.fixture
@@ -235,8 +235,8 @@ def test_the_models_answer_comes_with_its_standard_error(release):
 
 
 def test_a_seeded_release_has_no_guarantee_and_says_so_everywhere(tmp_path):
-    voided = hr.synthesize(opm.generate(500), SCHEMA, hr.Budget(1.0), unsafe_noise_seed=1)
-    again = hr.synthesize(opm.generate(500), SCHEMA, hr.Budget(1.0), unsafe_noise_seed=1)
+    voided = hr.synthesize(opm.generate(500), SCHEMA, hr.Budget(1.0), "independent", unsafe_noise_seed=1)
+    again = hr.synthesize(opm.generate(500), SCHEMA, hr.Budget(1.0), "independent", unsafe_noise_seed=1)
     assert voided.guarantee is None
     assert voided.table().equals(again.table())
     voided.save(tmp_path / "x.release")
@@ -256,7 +256,7 @@ def test_the_bundle_holds_no_private_value_path_or_time(tmp_path):
     import pyarrow.parquet as pq
 
     pq.write_table(columns, path / "people.parquet")
-    made = hr.synthesize(path / "people.parquet", schema, hr.Budget(100.0))
+    made = hr.synthesize(path / "people.parquet", schema, hr.Budget(100.0), "independent")
     made.save(tmp_path / "x.release")
     with zipfile.ZipFile(tmp_path / "x.release") as archive:
         for info in archive.infolist():

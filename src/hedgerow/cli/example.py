@@ -39,7 +39,7 @@ def run_demo(folder: Path, rows: int) -> None:
             schema=str(schema),
             epsilon=1.0,
             delta=1e-9,
-            method="independent",
+            method="aim",
             options={},
             out=out,
             rows=None,

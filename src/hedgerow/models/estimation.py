@@ -43,11 +43,13 @@ def fit(
     support: Support | None = None,
     limits: Limits | None = None,
     progress: Progress | None = None,
+    most_calls: int = MOST_CALLS,
 ) -> GraphicalModel:
     """The model of least weighted squared error.
 
     `total` is estimated from the measurements unless given. `start`, e.g. the model before one more marginal was
-    measured, only shortens the search. A clique set that does not fit `limits.memory` raises LimitError with its
+    measured, only shortens the search. `most_calls` below the default gives a rougher model sooner, which is enough
+    between the rounds of an adaptive method. A clique set that does not fit `limits.memory` raises LimitError with its
     size before anything is allocated.
     """
     limits = limits or Limits()
@@ -65,10 +67,11 @@ def fit(
         return GraphicalModel(structure, base, count, limits.memory)
     oracle = proximal.Oracle(structure.network(), terms, count)
     alpha = math.exp(-float(np.log(terms.precision).mean())) * (1.0 if start is None else 4.0)
-    if not proximal.minimise(oracle, base, alpha, TOLERANCE, MOST_CALLS, pairs, progress):
+    if not proximal.minimise(oracle, base, alpha, TOLERANCE, most_calls, pairs, progress):
         if not math.isfinite(oracle.best_loss):
             raise HedgerowError("the structural zeros exclude every row; nothing could be fitted.")
-        mirror.descend(oracle, TOLERANCE, MOST_CALLS, progress)
+        if most_calls >= MOST_CALLS:
+            mirror.descend(oracle, TOLERANCE, MOST_CALLS, progress)
     return GraphicalModel(structure, oracle.best, count, limits.memory)
 
 
@@ -99,9 +102,9 @@ def _pairs_that_fit(structure: Plan, measurements: Sequence[Measurement], memory
     """How many L-BFGS pairs the memory allows; refuses when not even three fit beside the model."""
     vector = 8 * sum(measurement.query.cells for measurement in measurements)
     fixed = structure.bytes + 3 * 8 * structure.leaf_cells + 12 * vector
-    pairs = (memory - fixed) // (2 * vector) if vector else proximal.MEMORY
+    pairs = (memory - fixed) // vector if vector else proximal.MEMORY
     if fixed > memory or pairs < 3:
-        needed = fixed + 6 * vector
+        needed = fixed + 3 * vector
         raise LimitError(
             f"a model on these {len(structure.leaves)} cliques takes {needed:,} bytes "
             f"({structure.leaf_cells:,} cells in cliques, {structure.message_cells:,} between them); "
