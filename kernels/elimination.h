@@ -68,9 +68,12 @@ class Graph {
 
 struct Elimination {
     std::vector<int> order;
-    double work = 0;   // Σ cells of the cliques that the order makes, one per vertex
-    double cells = 0;  // the same without those that lie inside the clique of an earlier vertex: a junction tree's
+    double work = 0;   // Σ cells of the cliques that the order makes, one per vertex, and of what they leave
+    double cells = 0;  // the first sum without those that lie inside the clique of an earlier vertex: a junction tree's
 };
+
+// A product's cell that is summed away costs a multiplication; one that is left must also be stored and read again.
+constexpr double STORING = 4;
 
 enum class Rule { least_fill, least_size };
 
@@ -91,7 +94,8 @@ inline Elimination eliminate(Graph graph, const std::vector<double>& log_sizes, 
                 const std::vector<int> around = graph.neighbours(a);
                 log_cells[a] = log_sizes[a];
                 for (int b : around) log_cells[a] += log_sizes[b];
-                cost[a] = rule == Rule::least_size ? log_cells[a] : graph.fill(a, around) + 1e-3 * log_cells[a];
+                const double log_work = log_cells[a] + std::log1p(STORING * std::exp(-log_sizes[a]));
+                cost[a] = rule == Rule::least_size ? log_work : graph.fill(a, around) + 1e-3 * log_work;
                 if (!tilt.empty()) cost[a] *= tilt[a];
                 stale[a] = 0;
             }
@@ -99,7 +103,7 @@ inline Elimination eliminate(Graph graph, const std::vector<double>& log_sizes, 
         }
         const std::vector<int> around = graph.neighbours(best);
         const double size = std::exp(log_cells[best]);
-        result.work += size;
+        result.work += size * (1 + STORING * std::exp(-log_sizes[best]));
         if (!inside[best]) result.cells += size;
         result.order.push_back(best);
         gone[best] = 1;

@@ -8,6 +8,7 @@
 #include "draw.h"
 #include "elimination.h"
 #include "network.h"
+#include "vectors.h"
 
 namespace nb = nanobind;
 using namespace hedgerow;
@@ -89,6 +90,34 @@ void project(Blocks& blocks, Output& values) {
     blocks.project(values.data());
 }
 
+using Pairs = std::vector<nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>>;
+
+void check_lengths(const Pairs& vectors, int64_t count) {
+    for (const auto& vector : vectors)
+        if (static_cast<int64_t>(vector.shape(0)) != count) throw std::invalid_argument("vectors of different lengths");
+}
+
+std::vector<double> inner_products(const Pairs& vectors, const Input& with) {
+    const int64_t count = static_cast<int64_t>(with.shape(0));
+    check_lengths(vectors, count);
+    std::vector<const float*> starts;
+    for (const auto& vector : vectors) starts.push_back(vector.data());
+    std::vector<double> products(vectors.size(), 0.0);
+    nb::gil_scoped_release released;
+    add_inner_products(starts.data(), static_cast<int>(starts.size()), with.data(), count, products.data());
+    return products;
+}
+
+void add_combination(const std::vector<double>& factors, const Pairs& vectors, Output& to) {
+    const int64_t count = static_cast<int64_t>(to.shape(0));
+    check_lengths(vectors, count);
+    if (factors.size() != vectors.size()) throw std::invalid_argument("one factor per vector is needed");
+    std::vector<const float*> starts;
+    for (const auto& vector : vectors) starts.push_back(vector.data());
+    nb::gil_scoped_release released;
+    add_multiples(starts.data(), factors.data(), static_cast<int>(starts.size()), to.data(), count);
+}
+
 // Which multiples of near-ties to try: a fixed sequence, so that every machine plans alike.
 std::vector<double> tilts(int count, int attempt) {
     const uint64_t words[4] = {0x9E3779B97F4A7C15ULL, 0xBF58476D1CE4E5B9ULL, 0x94D049BB133111EBULL,
@@ -161,6 +190,8 @@ NB_MODULE(_model, m) {
         .def("gather", &gather, nb::arg("marginals"), nb::arg("out").noconvert())
         .def("scatter", &scatter, nb::arg("values"), nb::arg("leaves").noconvert())
         .def("project", &project, nb::arg("values").noconvert());
+    m.def("inner_products", &inner_products, nb::arg("vectors"), nb::arg("with_"));
+    m.def("add_combination", &add_combination, nb::arg("factors"), nb::arg("vectors"), nb::arg("to").noconvert());
     m.def("contract", &contract_tensors, nb::arg("sizes"), nb::arg("inputs"), nb::arg("axes"), nb::arg("kept"),
           nb::arg("out").noconvert(), nb::arg("logarithms"));
     m.def("elimination_order", &elimination_order, nb::arg("sizes"), nb::arg("cliques"), nb::arg("kept"),

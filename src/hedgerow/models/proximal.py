@@ -14,13 +14,13 @@ Hessian is the identity, which no diagonal could tell.
 from __future__ import annotations
 
 import math
-from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
 
 from hedgerow import _model
 from hedgerow.domain import Counts
+from hedgerow.models.lbfgs import History
 from hedgerow.models.terms import Terms, inner
 from hedgerow.progress import Progress
 
@@ -75,27 +75,15 @@ class Point:
         return 0.5 * inner(self.gradient, self.gradient)
 
 
-@dataclass(frozen=True)
-class Pair:
-    """A step and how it changed the gradient; the step's own share of the change does not depend on α."""
-
-    step: Counts
-    change: Counts
-
-    def rescaled(self, growth: float) -> Pair:
-        """The same move of the potentials as the next stage sees it, with α larger by `growth`."""
-        return Pair(self.step / growth, self.change - self.step + self.step / growth)
-
-
 class Stage:
     """One proximal problem."""
 
-    def __init__(self, oracle: Oracle, base: Counts, alpha: float, pairs: deque[Pair]):
+    def __init__(self, oracle: Oracle, base: Counts, alpha: float, history: History):
         self.oracle = oracle
         self.terms = oracle.terms
         self.base = base
         self.alpha = alpha
-        self.pairs = pairs
+        self.history = history
         self.floor = np.maximum(self.terms.target, 0.0)
 
     def at(self, multipliers: Counts) -> Point:
@@ -114,16 +102,10 @@ class Stage:
         Where fewer rows are than were measured, the diagonal takes the measured count: the cell is about to fill,
         and a step sized for an empty cell would overshoot e-fold.
         """
-        ascent = point.gradient.copy()
-        shares = []
-        for pair in reversed(self.pairs):
-            share = inner(pair.step, ascent) / inner(pair.step, pair.change)
-            shares.append(share)
-            ascent -= share * pair.change
-        ascent /= 1 + self.alpha * self.terms.precision * np.maximum(point.answers, self.floor)
-        for pair, share in zip(self.pairs, reversed(shares), strict=True):
-            ascent += (share - inner(pair.change, ascent) / inner(pair.step, pair.change)) * pair.step
-        return -self.terms.projected(ascent)
+        diagonal = np.maximum(point.answers, self.floor)
+        diagonal *= self.alpha * self.terms.precision
+        diagonal += 1
+        return -self.terms.projected(self.history.solve(point.gradient, diagonal))
 
     def advance(self, point: Point) -> Point | None:
         """The next point by backtracking, or None when no step lowers the dual any more."""
@@ -135,7 +117,7 @@ class Stage:
         while length > 1e-9:
             after = self.at(point.multipliers + length * direction)
             if after.value <= point.value + 1e-4 * length * slope + 1e-13 * abs(point.value):
-                self._remember(Pair(after.multipliers - point.multipliers, after.gradient - point.gradient))
+                self.history.remember(after.multipliers - point.multipliers, after.gradient - point.gradient)
                 return after
             excess = after.value - point.value - length * slope
             parabola = -slope * length / (2 * excess) if math.isfinite(excess) and excess > 0 else 0.1
@@ -157,10 +139,6 @@ class Stage:
             length *= 0.6
         return length
 
-    def _remember(self, pair: Pair) -> None:
-        if inner(pair.step, pair.change) > 1e-12 * inner(pair.step, pair.step):
-            self.pairs.append(pair)
-
 
 def minimise(
     oracle: Oracle, start: Counts, alpha: float, tolerance: float, most: int, memory: int, progress: Progress
@@ -173,12 +151,12 @@ def minimise(
     log_partition, answers = oracle(start)
     if not math.isfinite(log_partition):
         return False
-    pairs: deque[Pair] = deque(maxlen=memory)
+    history = History(memory)
     loss = oracle.best_loss
     multipliers = np.zeros(len(oracle.terms))
     potentials, growth, finely = start, 1.0, False
     while True:
-        stage = Stage(oracle, potentials, alpha, pairs)
+        stage = Stage(oracle, potentials, alpha, history)
         point = stage.point(np.zeros_like(multipliers), potentials, log_partition, answers)
         if multipliers.any():
             extrapolated = [stage.at(multipliers * share) for share in (1.0, 1 / growth)]
@@ -200,5 +178,5 @@ def minimise(
         growth = GROWTH
         loss, multipliers, potentials = loss_now, point.multipliers, point.potentials
         log_partition, answers = point.log_partition, point.answers
-        pairs = deque((pair.rescaled(growth) for pair in pairs), maxlen=memory)
+        history = history.rescaled(growth)
         alpha *= growth
