@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ _METHODS = {
     "aim": "hedgerow.methods.aim:AIM",
     "field-groups": "hedgerow.methods.field_groups:FieldGroups",
     "independent": "hedgerow.methods.independent:Independent",
+    "match3": "hedgerow.methods.match3:Match3",
     "mst": "hedgerow.methods.mst:MST",
     "mwem": "hedgerow.methods.mwem:MWEM",
 }
@@ -30,9 +32,14 @@ def find(name: str) -> type[Any]:
         raise OptionError(f'unknown method "{name}"; methods: {listing(_METHODS)}.{suggestion(name, _METHODS)}')
     module, class_name = _METHODS.get(name, name).split(":", 1)
     try:
-        return getattr(importlib.import_module(module), class_name)  # type: ignore[no-any-return]
+        kind = getattr(importlib.import_module(module), class_name)
     except (ImportError, AttributeError):
         raise OptionError(f'the method "{name}" cannot be imported; expected package.module:Class.') from None
+    if not (
+        dataclasses.is_dataclass(kind) and isinstance(kind, type) and hasattr(kind, "run") and hasattr(kind, "about")
+    ):
+        raise OptionError(f'"{name}" is not a method: a dataclass with `about` and `run`. Nothing was read.')
+    return kind
 
 
 def build(name: str, options: Mapping[str, Any] | None = None) -> Any:
@@ -64,9 +71,14 @@ def _parse(method: str, option: str, text: str, default: Any) -> Any:
     try:
         if isinstance(default, bool):
             return {"true": True, "yes": True, "false": False, "no": False}[text.lower()]
-        return type(default)(text)
+        value = type(default)(text)
+        if isinstance(value, int | float) and not 0 <= value < math.inf:
+            raise ValueError
+        return value
     except (KeyError, ValueError):
-        wanted = {bool: "true or false", int: "a whole number", float: "a number"}.get(type(default), "text")
+        wanted = {bool: "true or false", int: "a whole number from 0 on", float: "a number from 0 on"}.get(
+            type(default), "text"
+        )
         raise OptionError(f'{method}: option "{option}" takes {wanted}, got "{text}". Nothing was read.') from None
 
 

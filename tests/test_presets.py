@@ -1,0 +1,107 @@
+"""Presets are data: a schema and options that fit each other and the write-ups."""
+
+import json
+import re
+
+import pytest
+
+from hedgerow import presets
+from hedgerow.cli.synth import _options
+from hedgerow.errors import SchemaError
+from hedgerow.methods import build, find
+from hedgerow.schema import Schema
+
+
+def test_every_preset_loads_and_its_options_fit_its_method():
+    for name in presets.names():
+        preset = presets.load(name)
+        assert preset.methods
+        for method in preset.methods:
+            built = build(method, preset.options(method, 1.0))
+            assert isinstance(built, find(method))
+
+
+def test_a_preset_stands_in_for_a_schema_file():
+    assert Schema.load("preset:census1940-match3") is presets.load("census1940-match3").schema
+
+
+def test_an_unknown_preset_is_named_with_what_there_is():
+    with pytest.raises(SchemaError, match='Did you mean "census1940-match3"'):
+        Schema.load("preset:census1940-match")
+
+
+def test_another_method_takes_the_schema_alone():
+    assert presets.load("census1940-match3").options("independent", 1.0) == {}
+
+
+def test_the_groups_are_those_of_the_write_up():
+    preset = presets.load("census1940-field-groups")
+    groups = build("field-groups", preset.options("field-groups", 1.0)).groups
+    assert len(groups) == 39
+    assert sorted(name for group in groups for name in group) == sorted(preset.schema.columns)
+    domain = preset.schema.encoding().domain
+    cells = {" ".join(group): domain.cells(domain.marginal(group)) for group in groups}
+    assert cells["SPLIT OWNERSHP GQ GQTYPE OWNERSHPD GQFUNDS GQTYPED"] == 4_018_560
+    assert cells["UOCC95 UIND UOCC"] == 8_765_064
+    assert cells["HIGRADE EDUC HIGRADED EDUCD"] == 986_700
+    assert cells["VALUEH"] == 30_003 + 1  # a cell for what the list does not hold
+    assert cells["INCWAGE"] == 5_002 + 1
+    assert 20.9e6 < sum(cells.values()) < 21.2e6
+
+
+def test_out_of_range_codes_are_counted_inside_the_list():
+    import pyarrow as pa
+
+    column = presets.load("census1940-field-groups").schema.columns["MIGCOUNTY"]
+    codes = column.encode(pa.array([0, 10, 15, 8000, 9997, 9999, 123456])).codes[0].tolist()
+    assert codes == [0, 1, 0, 800, 801, 802, 0]
+
+
+class Asked:
+    """A request as far as presets care."""
+
+    def __init__(self, schema, method, epsilon, **options):
+        self.schema, self.method, self.epsilon, self.options = schema, method, epsilon, options
+
+
+def test_typed_options_win_over_those_of_the_preset():
+    asked = Asked("preset:census1940-field-groups", "field-groups", 1.0, threshold="1.5")
+    assert set(_options(asked)) == {"groups", "threshold"}
+    assert _options(Asked("people.yaml", "field-groups", 1.0, threshold="1.5")) == {"threshold": "1.5"}
+
+
+def test_methods_lists_the_presets(capsys):
+    from hedgerow.cli.methods import show
+
+    show(None)
+    printed = capsys.readouterr().out
+    assert all(re.search(rf"^{name} ", printed, re.M) for name in presets.names())
+
+
+def test_a_column_that_the_table_lacks_is_named(tmp_path, capsys, monkeypatch):
+    import sys
+
+    from hedgerow.cli import main
+
+    table = tmp_path / "small.csv"
+    table.write_text("COUNTY,AGE\n1,30\n")
+    out = tmp_path / "out.csv"
+    monkeypatch.setattr(
+        sys,
+        "argv",
+        f"hedgerow synth {table} -s preset:census1940-field-groups -m field-groups -e 1 -o {out}".split(),
+    )
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 2
+    said = capsys.readouterr().err
+    assert '"URBAN"' in said
+    assert "No row was read" in said
+    assert not out.exists()
+
+
+def test_options_become_part_of_the_certificate_as_plain_values():
+    from hedgerow.methods import options
+
+    built = build("field-groups", presets.load("census1940-field-groups").options("field-groups", 1.0))
+    assert len(json.loads(json.dumps(options(built)))["groups"]) == 39
