@@ -20,6 +20,10 @@ DELTA_UNITS = 1 << 160
 """Units in a δ of one."""
 
 
+LARGEST_EPSILON = 1e6
+"""Beyond this there is no privacy to speak of."""
+
+
 class Currency(enum.Enum):
     """What the ledger of a run counts; fixed before the run."""
 
@@ -39,10 +43,10 @@ class Budget:
     delta: float = 1e-9
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.epsilon) and self.epsilon > 0):
+        if not (isinstance(self.epsilon, int | float) and 0 < self.epsilon <= LARGEST_EPSILON):
             raise BudgetError(
-                f"epsilon must be a positive number, got {self.epsilon}. Nothing was read. "
-                "Hint: common choices lie between 0.1 and 10."
+                f"epsilon must be a positive number of at most {LARGEST_EPSILON:g}, got {self.epsilon}. "
+                "Nothing was read. Hint: common choices lie between 0.1 and 10."
             )
         if not (0 <= self.delta < 1):
             raise BudgetError(

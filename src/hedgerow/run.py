@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hedgerow.accounting import whole
+from hedgerow.accounting import guarantee, whole
 from hedgerow.budget import Amount, Budget, Currency
 from hedgerow.certificate import ENDED_EARLY, REHEARSAL, UNSAFE, Certificate, versions
 from hedgerow.errors import OptionError, SchemaError
@@ -87,6 +87,7 @@ class Run:
         """Prepare the engine, let the method ask, and put together what came of it."""
         discoveries = Discoveries.plan(self.schema, self.budget)
         amount = whole(self.budget, discoveries.direct_delta, self._currency(ledger))
+        guarantee(amount, self.budget.delta)  # a budget that cannot be stated is refused before it is spent
         entry: dict[str, Any] = {}
         account = Account(amount, self._debit(ledger, amount, entry) if ledger is not None else lambda: None)
         answers: list[Answer] = []

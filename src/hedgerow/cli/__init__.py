@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from typing import Any
+
+STOPPED = 130
 
 
 def main() -> None:
@@ -17,18 +21,35 @@ def main() -> None:
     from hedgerow.cli.app import app
     from hedgerow.errors import HedgerowError
 
+    signal.signal(signal.SIGTERM, _interrupt)
     try:
-        app(standalone_mode=False)
+        code = app(standalone_mode=False)  # the parser turns an interrupt into a code
+        if code == STOPPED:
+            raise KeyboardInterrupt
+        sys.exit(code if isinstance(code, int) else 0)
     except HedgerowError as problem:
         _stop(str(problem), problem.exit_code)
     except (KeyboardInterrupt, typer.Abort):
-        _stop("stopped; no half-written file was left.", 130)
+        _stop("stopped; no half-written file was left, and what was debited stays debited.", STOPPED)
     except BrokenPipeError:
         sys.exit(0)
     except _usage_error(typer.BadParameter) as problem:
-        _stop(f"{problem.format_message().rstrip('.')}. Hint: hedgerow --help", 2)
+        said = problem.format_message().rstrip(".")
+        _stop(f"{said}{'' if said.endswith('?') else '.'} Hint: hedgerow --help", 2) if said else sys.exit(2)
+    except OSError as problem:
+        _stop(f"a file could not be read or written ({_reason(problem)}); a release written before that is kept.", 2)
     except Exception as problem:
         _stop(f"an error of ours, not of your input: {_place(problem)}. No private value is shown here.", 1)
+
+
+def _interrupt(*_: object) -> None:
+    """A request to end is treated like Ctrl-C, so that partial files are removed."""
+    raise KeyboardInterrupt
+
+
+def _reason(problem: OSError) -> str:
+    """The system's own words for an error number; never the text of the exception, which could quote a row."""
+    return os.strerror(problem.errno).lower() if problem.errno else type(problem).__name__
 
 
 def _usage_error(kind: type[Exception]) -> Any:

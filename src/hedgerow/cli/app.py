@@ -56,10 +56,12 @@ def size(text: str) -> int:
     unit = number[-1:] if number[-1:] in units else ""
     try:
         value = float(number.removesuffix(unit)) if unit else float(number)
-        if not 0 < value * units[unit] < 1 << 60:
+        if not 1 << 26 <= value * units[unit] < 1 << 60:
             raise ValueError
     except ValueError:
-        raise OptionError(f'"{text}" is not a size; write for example 4GB or 500MB. Nothing was read.') from None
+        raise OptionError(
+            f'"{text}" is not a size of at least 64MB; write for example 4GB or 500MB. Nothing was read.'
+        ) from None
     return int(value * units[unit])
 
 
@@ -100,6 +102,7 @@ def synth(
     unsafe_noise_seed: Annotated[
         int | None, typer.Option(min=0, help="Tests and public benchmarks only: voids the guarantee.")
     ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing release.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be asked, at what noise; the table is not opened.")
     ] = False,
@@ -127,6 +130,7 @@ def synth(
         unsafe_noise_seed=unsafe_noise_seed,
         json=json_,
         quiet=quiet,
+        overwrite=overwrite,
     )
     (dry if dry_run else run)(request)
 

@@ -51,5 +51,6 @@ def run_demo(folder: Path, rows: int) -> None:
             unsafe_noise_seed=None,
             json=False,
             quiet=False,
+            overwrite=True,
         )
     )

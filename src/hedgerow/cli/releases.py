@@ -33,8 +33,8 @@ def verify_release(path: Path, key: str | None, ledger: Path | None, as_json: bo
     if ledger is not None:
         confirmed.append(confirm_entry(ledger, release.certificate.ledger))
     if key is not None and release.signer != key.lower():
-        signed = f"signed by {release.signer}" if release.signer else "not signed"
-        raise ReleaseError(f'"{path}" is {signed}, not signed by {key}.')
+        signed = f"signed by {release.signer}, not by {key}" if release.signer else "not signed"
+        raise ReleaseError(f'"{path}" is {signed}.')
     if release.certificate.guarantee and importlib.util.find_spec("dp_accounting"):
         epsilon = second_opinion(release.certificate)
         stated = release.certificate.guarantee.epsilon
@@ -42,10 +42,13 @@ def verify_release(path: Path, key: str | None, ledger: Path | None, as_json: bo
             raise ReleaseError(f"dp-accounting computes ε = {epsilon:.6g} where the certificate states {stated:.6g}.")
         confirmed.append(f"dp-accounting's privacy loss distributions agree: ε = {epsilon:.6g}")
     if as_json:
-        print(json.dumps({"release": str(path), "confirmed": confirmed, "certificate": release.certificate.to_json()}))
-        return
-    for line in confirmed:
-        print(f"✓ {line}")
-    print()
-    for statement in release.certificate.statements():
-        print(f"- {statement}")
+        about = {"release": str(path), "signer": release.signer, "confirmed": confirmed}
+        print(json.dumps({**about, "certificate": release.certificate.to_json()}))
+    else:
+        for line in confirmed:
+            print(f"{'✗' if line.startswith('NO GUARANTEE') else '✓'} {line}")
+        print()
+        for statement in release.certificate.statements():
+            print(f"- {statement}")
+    if release.certificate.void:
+        raise ReleaseError(f'"{path}" is intact, but it carries no privacy guarantee.')

@@ -28,8 +28,10 @@ def draft(
     """Write a schema with the names of the header and everything that public sources say; the rest is TODO."""
     from hedgerow.engines.source import open_source
     from hedgerow.errors import OptionError
+    from hedgerow.output import refuse_overwriting
     from hedgerow.schema.draft import draft_schema
 
+    refuse_overwriting([out], {"table": Path(table)})
     if out.exists() and not overwrite:
         raise OptionError(f'"{out}" exists already and was not touched; give another --out, or --overwrite.')
 
@@ -73,7 +75,9 @@ def check(
         print(f"{schema}: {len(declared.columns)} columns match the header of {table}; no row was read")
         return
     from hedgerow.evaluate.misfits import write_misfits
+    from hedgerow.output import refuse_overwriting
 
+    refuse_overwriting([private], {"private table": Path(table), "schema": schema, "ledger": ledger})
     if ledger is not None:
         from hedgerow.private.ledger import note_exact_access
 

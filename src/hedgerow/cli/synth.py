@@ -13,7 +13,7 @@ from hedgerow.certificate import share_of_whole
 from hedgerow.cli.progress import TerminalProgress, peak_rss_mb
 from hedgerow.errors import OptionError
 from hedgerow.methods import build
-from hedgerow.output import TABLE_SUFFIXES, check_writable, write_table
+from hedgerow.output import TABLE_SUFFIXES, check_writable, refuse_overwriting, write_table
 from hedgerow.presets import PREFIX, load
 from hedgerow.progress import Limits
 from hedgerow.release import Release, check_key
@@ -41,6 +41,7 @@ class Request:
     unsafe_noise_seed: int | None
     json: bool
     quiet: bool
+    overwrite: bool = False
 
 
 def run(request: Request) -> None:
@@ -95,27 +96,21 @@ def _outputs(request: Request) -> tuple[Path, Path]:
     bundle = request.release or request.out.with_suffix(".release")
     check_writable(request.out, TABLE_SUFFIXES)
     check_writable(bundle)
-    _refuse_overwriting(request, request.out, bundle)
+    inputs = {
+        "private table": Path(request.table),
+        "schema": Path(request.schema),
+        "ledger": request.ledger,
+        "key": request.sign,
+    }
+    refuse_overwriting([request.out, bundle], inputs)
+    if bundle.exists() and not request.overwrite:
+        raise OptionError(
+            f'"{bundle}" is a release already, which may have been paid for; nothing was read. '
+            "Hint: name another --out or --release, or give --overwrite."
+        )
     if request.sign is not None:
         check_key(request.sign)
     return request.out, bundle
-
-
-def _refuse_overwriting(request: Request, out: Path, bundle: Path) -> None:
-    """No output may take the place of an input, of the books or of another output, or lie among the private files."""
-    inputs = {"private table": Path(request.table), "schema": Path(request.schema)}
-    inputs |= {name: path for name, path in (("ledger", request.ledger), ("key", request.sign)) if path is not None}
-    for path in (out, bundle):
-        place = path.resolve()
-        for name, taken in inputs.items():
-            if place == taken.resolve():
-                raise OptionError(f'"{path}" is the {name} itself; name another output. Nothing was read.')
-            if taken.is_dir() and taken.resolve() in place.parents:
-                raise OptionError(f'"{path}" lies inside the {name}; name another output. Nothing was read.')
-    if out.resolve() == bundle.resolve():
-        raise OptionError(
-            f'"{out}" cannot be both the table and the release; name another --release. Nothing was read.'
-        )
 
 
 def _summary(request: Request, report: dict[str, Any], made: Release) -> None:
@@ -125,8 +120,17 @@ def _summary(request: Request, report: dict[str, Any], made: Release) -> None:
         print(statement)
     if request.ledger is None and not made.certificate.void:
         _hint("no --ledger was given, so nothing adds this release up with others of the same people.")
+    if mostly_noise(made):
+        _hint("at this ε most of the counts are noise: expect little of the table. A larger ε, or fewer values, helps.")
     if request.rows is not None:
         _hint("--rows is published with the table; never type in the true number of private rows.")
+
+
+def mostly_noise(made: Release) -> bool:
+    """Whether the noise on single columns adds up to more than half of the rows, for most columns."""
+    singles = [m for answer in made.answers for m in answer.measurements if len(m.query.attributes) == 1]
+    parts = sorted(m.noise.mean_absolute * m.query.cells / made.model.total for m in singles)
+    return bool(parts) and parts[len(parts) // 2] > 0.5
 
 
 def _hint(text: str) -> None:

@@ -11,12 +11,14 @@ import numpy as np
 
 from hedgerow import _count
 from hedgerow.domain import Attribute, CodedTable, Codes, Domain, IntArray
-from hedgerow.errors import HedgerowError, LimitError
+from hedgerow.errors import HedgerowError, LimitError, TableError
 from hedgerow.private.bounding import Holders, Persons, fresh_key, kept_rows
 from hedgerow.private.exact import Exact, ExactCounts, SparseCounts
 from hedgerow.query import MarginalQuery, Query
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from hedgerow.engines.source import Source
     from hedgerow.schema import Encoding, Schema
 
@@ -102,6 +104,7 @@ class ArrowEngine:
         persons = Persons()
         rows = 0
         for batch in self._source.batches(columns):
+            _refuse_nested(batch)
             for name, codes in encoding.encode(batch).items():
                 growing[name].append(codes)
             if encoding.person is not None:
@@ -150,6 +153,15 @@ class ArrowEngine:
         if self._table is None:
             raise HedgerowError("an engine must be prepared before it can count.")
         return self._table
+
+
+def _refuse_nested(batch: pa.RecordBatch) -> None:
+    """Lists and structs have no cell; their type is metadata, so it may be named."""
+    import pyarrow as pa
+
+    for field in batch.schema:
+        if pa.types.is_nested(field.type):
+            raise TableError(f'the column "{field.name}" has the type "{field.type}", which no kind of column holds.')
 
 
 def _check_query(query: Query, domain: Domain) -> None:

@@ -112,10 +112,20 @@ class CsvSource:
             )
         return names
 
+    def _refuse_open_quote(self) -> None:
+        """A quote that is never closed would swallow the rest of the table into one field."""
+        quotes = 0
+        with _reading(self._what), gzip.open(self._path) if self._packed else self._path.open("rb") as file:
+            while piece := file.read(1 << 22):
+                quotes += piece.count(b'"')
+        if quotes % 2:
+            raise TableError(f"{self._what} has a quote that is never closed. Nothing was spent.")
+
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         from pyarrow import csv as arrow_csv
 
         wanted = _wanted(columns, self._header, self._what)
+        self._refuse_open_quote()
         ragged: list[Any] = []
 
         def refuse(row: Any) -> str:

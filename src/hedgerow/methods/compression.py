@@ -52,6 +52,7 @@ def compress(domain: Domain, one_ways: Sequence[Measurement], deviations: float 
     maps = {}
     for measurement in one_ways:
         rare = measurement.values < deviations * measurement.std
+        rare[measurement.values.argmax()] = False  # the commonest code is never hidden among the others
         if rare.sum() > 1:
             mapping = np.where(rare, np.count_nonzero(~rare), np.cumsum(~rare) - 1)
             maps[measurement.query.attributes[0]] = mapping.astype(np.int64)

@@ -98,9 +98,7 @@ class MST:
             component = {name: first if root == second else root for name, root in component.items()}
             candidates = [c for c in candidates if len({component[name] for name in c.query.attributes}) == 2]
             progress.step()
-        weights = [
-            query.cells ** (1 / 3) for query in chosen
-        ]  # the least sum of absolute errors
+        weights = [query.cells ** (1 / 3) for query in chosen]  # the least sum of absolute errors
         return curator.measure(chosen, spend=curator.remaining, weights=weights) if chosen else []
 
     def worthwhile(self, curator: Curator, spend: Amount, edges: int, model: GraphicalModel) -> list[Candidate]:

@@ -154,7 +154,12 @@ class Ledger:
     def _refuse_overspend(self, entries: list[Entry], budget: Budget, owed: Amount) -> None:
         spent = self._spent(entries)
         if not covers(self.budget, spent + owed):
-            left = self.remaining_epsilon(budget.delta or self.budget.delta)
+            left = self.remaining_epsilon(budget.delta) if budget.delta < self.budget.delta else 0.0
+            if left >= budget.epsilon:
+                raise BudgetError(
+                    f'the release would spend δ = {owed.delta:.3g} directly, which the ledger of "{self.dataset}" does '
+                    f"not have left of its δ = {self.budget.delta:g}. Nothing was read, nothing was spent."
+                )
             raise BudgetError(
                 f'the release asks for ε = {budget.epsilon:g}; the ledger of "{self.dataset}" has '
                 f"ε = {_down(left)} left at δ = {budget.delta:g} ({_up(budget.epsilon - left)} too little). "

@@ -224,6 +224,11 @@ class Schema(BaseModel):
             raise TableError(f"the table has more than one column named {_quoted(twice)}. No row was read.")
         needed = [*self.columns, *([self.person] if self.person else [])]
         lacking = [name for name in needed if name not in header]
+        if len(lacking) == len(needed):
+            raise TableError(
+                "the table has none of the columns that the schema declares. Is there a header line, and is the "
+                "separator a comma? No row was read."
+            )
         if lacking:
             raise TableError(
                 f"the table lacks {_quoted(lacking)}, which the schema declares; its columns: {listing(header)}."
