@@ -137,3 +137,18 @@ def test_groups_that_are_no_lists_are_refused(value):
 
 def test_laws_hold_with_groups():
     check_method(FieldGroups(groups=(("grade", "age"), ("site", "flag"))))
+
+
+@pytest.mark.parametrize("delta", [1e-9, 0.0])
+def test_sixteen_million_cells_never_stand_in_memory_whole(delta):
+    import tracemalloc
+
+    schema = hr.Schema.parse("columns:\n  a: {type: code, size: 4096}\n  b: {type: code, size: 4096}\n")
+    table = pa.table({"a": [7] * 4000, "b": [9] * 4000})
+    tracemalloc.start()
+    made = hr.synthesize(table, schema, hr.Budget(1.0, delta), FieldGroups(groups=(("a", "b"),)))
+    held, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 8 * 4096 * 4096 / 2  # half of the histogram as counts
+    assert held < 16 << 20
+    assert (np.asarray(made.sample(100)["a"]) == 7).mean() > 0.9
