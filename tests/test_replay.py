@@ -94,7 +94,7 @@ def no_noise(self, noise, count):
 def test_mutants_with_noise_of_another_law(monkeypatch, draw):
     monkeypatch.setattr(mechanisms.Mechanisms, "_draw", draw)
     with pytest.raises(Violation, match="noise"):
-        check_method(Independent(), count=20 * len(KINDS))
+        check_method(Independent(), count=8 * len(KINDS))
 
 
 class Peeking(Independent):

@@ -26,8 +26,10 @@ from hedgerow.models.model import Model
 from hedgerow.progress import Progress
 from hedgerow.query import MarginalQuery
 
-ROUGH = 150
-"""Oracle calls of a fit between rounds; the last one runs to the end."""
+ROUGH = (25, 150)
+"""Least and most oracle calls of a fit between rounds; the last one runs to the end."""
+WORK = 2e7
+"""Cells that the oracle calls of such a fit may go through: large models get fewer calls."""
 LEAST_SHARE = 0.05
 """The one-way marginals' part of the budget: about what d of 16·d rounds are in the paper; more where they need it."""
 
@@ -90,7 +92,7 @@ class AIM:
                 used = 1 - curator.remaining.units / whole.units
                 answer = self.round(compressed, budget, model, wanted, used)
                 measured += [answer] if answer else compression.reexpress(measure_one_ways(curator, curator.remaining))
-                calls = ROUGH if curator.remaining else MOST_CALLS
+                calls = rough_calls(model) if curator.remaining else MOST_CALLS
                 refitted = fit(
                     compressed.domain,
                     measured,
@@ -148,6 +150,11 @@ def learnt(answer: Measurement, before: GraphicalModel, after: GraphicalModel) -
     assert isinstance(answer.query, MarginalQuery)
     moved = after.marginal(answer.query.attributes) - before.marginal(answer.query.attributes)
     return float(np.abs(moved).sum()) > answer.noise.mean_absolute * answer.query.cells
+
+
+def rough_calls(model: GraphicalModel) -> int:
+    """How much effort a fit between rounds is worth."""
+    return int(np.clip(WORK / model.plan.work, *ROUGH))
 
 
 def quadrupled(budget: Amount) -> Amount:
