@@ -60,8 +60,9 @@ class MST:
         ),
         departures=(
             "The budget is kept in μ² (Gaussian DP), which needs less noise than zCDP; 1 % of it buys the total.",
-            "The share of the one-way marginals follows from the domain, the noise and the noisy total (the paper: a "
-            "third); selection and pairs share the rest evenly.",
+            "The one-way marginals get at least a third, as in the paper, and more where the domain, the noise and the "
+            "noisy total say so; 30 % of the rest chooses, and wide pairs get less noise.",
+            "Scores are divided by how much the two columns vary, for a tree closer to that of mutual information.",
             "Pairs whose noise would exceed what they can tell are not candidates, so the tree may be a forest; if "
             "none is left, everything goes to the one-way marginals.",
         ),
