@@ -92,15 +92,15 @@ def error(release, table, degree=2):
 @pytest.mark.parametrize("name", METHODS)
 def test_relations_are_kept_that_independent_columns_lose(table, name):
     table, budget = table.slice(0, 5000), hr.Budget(8.0)
-    alone = error(hr.synthesize(table, SCHEMA, budget, "independent"), table)
+    alone = error(hr.synthesize(table, SCHEMA, budget, "independent", unsafe_noise_seed=1), table)
     method = hr.methods.build(name, {} if name == "mst" else {"size": "0.2"})
-    assert error(hr.synthesize(table, SCHEMA, budget, method), table) < 0.8 * alone
+    assert error(hr.synthesize(table, SCHEMA, budget, method, unsafe_noise_seed=1), table) < 0.8 * alone
 
 
 @pytest.mark.parametrize("name", ["mst", "aim"])
 def test_a_budget_too_small_for_relations_is_spent_on_columns(table, name):
     few = table.slice(0, 300)
-    release = hr.synthesize(few, SCHEMA, hr.Budget(0.05), name)
+    release = hr.synthesize(few, SCHEMA, hr.Budget(0.05), name, unsafe_noise_seed=1)
     assert release.certificate.spent == release.certificate.whole
     assert all(len(query["attributes"]) < 2 for c in release.certificate.charges for query in c.queries)
 
