@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hedgerow.domain import Domain
 from hedgerow.errors import HedgerowError, LimitError
 from hedgerow.measurement import Measurement, Noise
-from hedgerow.models import estimation, mirror, proximal
+from hedgerow.models import mirror, proximal
 from hedgerow.models.estimation import fit, loss
 from hedgerow.models.graphical import GraphicalModel
 from hedgerow.models.junction import plan
@@ -230,8 +230,7 @@ def test_mirror_descent_reaches_the_same_loss(monkeypatch):
         return False
 
     monkeypatch.setattr(proximal, "minimise", stuck)
-    monkeypatch.setattr(estimation, "TOLERANCE", 1e-6)
-    alone = loss(fit(domain, measurements, total=500.0), measurements)
+    alone = loss(fit(domain, measurements, total=500.0, tolerance=1e-6), measurements)
     assert alone == pytest.approx(expected, rel=1e-3)
     assert mirror.WINDOW > 1
 

@@ -27,6 +27,9 @@ from hedgerow.query import MarginalQuery
 TOLERANCE = 1e-4
 """The search ends when a whole stage lowers the loss by less than this share of it."""
 
+CONFIDENCE = 0.5
+"""How much of a start's potentials is kept: cells that it had emptied must be able to fill again."""
+
 MOST_CALLS = 1000
 """Oracle calls after which the dual search gives up; mirror descent then goes on from the best point."""
 
@@ -66,12 +69,12 @@ def fit(
     if len(terms) == 0:
         return GraphicalModel(structure, base, count, limits.memory)
     oracle = proximal.Oracle(structure.network(), terms, count)
-    alpha = math.exp(-float(np.log(terms.precision).mean())) * (1.0 if start is None else 4.0)
+    alpha = math.exp(-float(np.log(terms.precision).mean()))
     if not proximal.minimise(oracle, base, alpha, TOLERANCE, most_calls, pairs, progress):
         if not math.isfinite(oracle.best_loss):
             raise HedgerowError("the structural zeros exclude every row; nothing could be fitted.")
         if most_calls >= MOST_CALLS:
-            mirror.descend(oracle, TOLERANCE, MOST_CALLS, progress)
+            mirror.descend(oracle, tolerance, MOST_CALLS, progress)
     return GraphicalModel(structure, oracle.best, count, limits.memory)
 
 
@@ -114,12 +117,12 @@ def _pairs_that_fit(structure: Plan, measurements: Sequence[Measurement], memory
 
 
 def _base(structure: Plan, start: GraphicalModel | None, support: Support) -> Counts:
-    """Where the search starts: the potentials of `start` on the leaves that contain them, −∞ at structural zeros."""
+    """Where the search starts: potentials of `start` on the leaves that contain them, −∞ at structural zeros."""
     layout = structure.layout
     base = np.zeros(structure.leaf_cells)
     if start is not None:
         for leaf, place in zip(start.plan.leaves, start.plan.leaf_places, strict=True):
-            _add(structure, leaf, start.potentials[place], base)
+            _add(structure, leaf, CONFIDENCE * start.potentials[place], base)
     for marginal, possible in support.items():
         if layout.domain.marginal(marginal) != marginal:
             raise HedgerowError(f"the attributes of {marginal} must be distinct and in domain order.")
