@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hedgerow.domain import Domain
 from hedgerow.errors import HedgerowError, LimitError
 from hedgerow.measurement import Measurement, Noise
-from hedgerow.models import mirror, proximal
+from hedgerow.models import estimation, mirror, proximal
 from hedgerow.models.estimation import fit, loss
 from hedgerow.models.graphical import GraphicalModel
 from hedgerow.models.junction import plan
@@ -218,6 +218,14 @@ def test_out_of_time_returns_the_best_so_far():
     assert loss(fitted, measurements) < loss(GraphicalModel.uniform(domain, fitted.total), measurements)
 
 
+def test_fewer_calls_give_a_rougher_model_of_the_same_kind():
+    domain = Domain.of({"a": 8, "b": 6, "c": 7})
+    measurements = noisy(domain, random_table(domain, 50_000, 1), [("a", "b"), ("b", "c"), ("a", "c")], 15.0, 2)
+    rough, full = (loss(fit(domain, measurements, most_calls=calls), measurements) for calls in (10, 1000))
+    untouched = loss(GraphicalModel.uniform(domain, 50_000), measurements)
+    assert full < rough < untouched
+
+
 def test_mirror_descent_reaches_the_same_loss(monkeypatch):
     """The fallback alone, from scratch, on a small problem."""
     domain = Domain.of({"a": 4, "b": 3, "c": 4})
@@ -230,7 +238,8 @@ def test_mirror_descent_reaches_the_same_loss(monkeypatch):
         return False
 
     monkeypatch.setattr(proximal, "minimise", stuck)
-    alone = loss(fit(domain, measurements, total=500.0, tolerance=1e-6), measurements)
+    monkeypatch.setattr(estimation, "TOLERANCE", 1e-6)
+    alone = loss(fit(domain, measurements, total=500.0), measurements)
     assert alone == pytest.approx(expected, rel=1e-3)
     assert mirror.WINDOW > 1
 

@@ -74,7 +74,7 @@ def fit(
         if not math.isfinite(oracle.best_loss):
             raise HedgerowError("the structural zeros exclude every row; nothing could be fitted.")
         if most_calls >= MOST_CALLS:
-            mirror.descend(oracle, tolerance, MOST_CALLS, progress)
+            mirror.descend(oracle, TOLERANCE, MOST_CALLS, progress)
     return GraphicalModel(structure, oracle.best, count, limits.memory)
 
 
