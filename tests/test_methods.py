@@ -11,6 +11,7 @@ from hedgerow.errors import OptionError
 from hedgerow.evaluate import marginal_distances
 from hedgerow.methods.aim import AIM
 from hedgerow.methods.mst import MST
+from hedgerow.methods.mwem import MWEM
 from hedgerow.methods.workloads import closure, workload_of
 from hedgerow.progress import Limits, Progress
 from hedgerow.samples import opm
@@ -139,3 +140,13 @@ def test_models_stay_within_their_size(table):
     inner = getattr(release.model, "model", release.model)
     largest = max((np.prod([inner.domain[name].size for name in clique]) for clique in inner.cliques), default=0)
     assert largest * 8 <= 0.01 * 2**20 * 2
+
+
+@pytest.mark.parametrize("method", [AIM, MWEM])
+@pytest.mark.parametrize("options", [{"workload": "missing.yaml"}, {"target": "wage"}])
+def test_a_workload_that_cannot_be_is_refused_before_anything_is_asked(method, options):
+    class Untouched(Public):
+        remaining = None
+
+    with pytest.raises(OptionError):
+        method(**options).run(Untouched(CURATOR.domain, CURATOR.columns), Progress())

@@ -24,6 +24,7 @@ FORMAT = "hedgerow certificate 1"
 UNSAFE = "noise drawn from a given seed: anyone who knows the seed can take the noise away"
 REHEARSAL = "a rehearsal on made-up rows"
 ENDED_EARLY = "The method was told that its time was up (--max-time) and took fewer rounds than it otherwise would."
+PUBLIC = "A public table was used; the publisher asserts that it does not depend on the private rows."
 ACCESSES = {
     ("measure", "gaussian"),
     ("measure", "laplace"),

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hedgerow.budget import Amount
-from hedgerow.domain import Attribute, Counts, Domain, IntArray, Marginal
+from hedgerow.domain import Attribute, CodedTable, Counts, Domain, IntArray, Marginal
 from hedgerow.errors import HedgerowError
 from hedgerow.measurement import Measurement, Noise, Threshold
 from hedgerow.query import MarginalQuery, Query, TreeQuery
@@ -64,6 +64,14 @@ class Recoding:
                 attributes.append(Attribute(attribute.name, int(mapping.max()) + 1, ordered))
         return Domain(attributes)
 
+    def rows(self, table: CodedTable) -> CodedTable:
+        """Coded rows under the recoded domain."""
+        target = self.target()
+        return {
+            name: self.maps[name][codes].astype(target[name].dtype) if name in self.maps else codes
+            for name, codes in table.items()
+        }
+
 
 class Curator(Protocol):
     """The private side as a method sees it."""
@@ -76,6 +84,11 @@ class Curator(Protocol):
     @property
     def columns(self) -> Mapping[str, Marginal]:
         """The table's columns, each with the attributes that code it."""
+        ...
+
+    @property
+    def public(self) -> CodedTable | None:
+        """The rows of the table that the user asserts to be public, coded as the domain says; None without one."""
         ...
 
     @property
@@ -146,6 +159,11 @@ class RecodedCurator:
     @property
     def columns(self) -> Mapping[str, Marginal]:
         return self._base.columns
+
+    @property
+    def public(self) -> CodedTable | None:
+        rows = self._base.public
+        return None if rows is None else self._recoding.rows(rows)
 
     @property
     def remaining(self) -> Amount:

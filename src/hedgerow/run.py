@@ -11,7 +11,7 @@ import numpy as np
 
 from hedgerow.accounting import guarantee, whole
 from hedgerow.budget import Amount, Budget, Currency
-from hedgerow.certificate import ENDED_EARLY, REHEARSAL, UNSAFE, Certificate, versions
+from hedgerow.certificate import ENDED_EARLY, PUBLIC, REHEARSAL, UNSAFE, Certificate, versions
 from hedgerow.errors import OptionError, SchemaError
 from hedgerow.measurement import Answer
 from hedgerow.methods import DEFAULT, build, options
@@ -26,8 +26,9 @@ from hedgerow.progress import Limits, Progress
 from hedgerow.release import Release
 
 if TYPE_CHECKING:
+    from hedgerow.domain import CodedTable
     from hedgerow.engines.engine import Engine
-    from hedgerow.schema import Schema
+    from hedgerow.schema import Encoding, Schema
 
 
 def synthesize(
@@ -36,6 +37,7 @@ def synthesize(
     budget: Budget,
     method: Method | str = DEFAULT,
     *,
+    public: Any = None,
     ledger: str | Path | None = None,
     limits: Limits | None = None,
     seed: int = 0,
@@ -45,8 +47,10 @@ def synthesize(
     """Make a release of a private table.
 
     `table` is a path (CSV, Parquet, Arrow, a folder of Parquet files), a pandas or polars frame, or anything with
-    the Arrow C interface. `seed` steers post-processing only; the privacy noise cannot be seeded, except by
-    `unsafe_noise_seed`, which voids the guarantee. Nothing is spent unless everything could be checked beforehand.
+    the Arrow C interface; so is `public`, a table with the same columns that the user asserts to be public: it fills
+    in groups with `allowed: public`, and methods may learn from it. `seed` steers post-processing only; the privacy
+    noise cannot be seeded, except by `unsafe_noise_seed`, which voids the guarantee. Nothing is spent unless everything
+    could be checked beforehand.
     """
     from hedgerow.engines import open_engine
     from hedgerow.schema import Schema
@@ -69,7 +73,7 @@ def synthesize(
     engine = open_engine(table)
     schema.check_header(engine.header())
     mechanisms = Mechanisms() if unsafe_noise_seed is None else Mechanisms(UnsafeSeededStream(unsafe_noise_seed))
-    run = Run(schema, budget, chosen, seed, progress or Progress(limits))
+    run = Run(schema, budget, chosen, seed, progress or Progress(limits), public)
     return run.release(engine, mechanisms, books)
 
 
@@ -82,6 +86,7 @@ class Run:
     method: Method
     seed: int
     progress: Progress
+    public: Any = None
 
     def release(self, engine: Engine, mechanisms: Answering, ledger: Ledger | None = None) -> Release:
         """Prepare the engine, let the method ask, and put together what came of it."""
@@ -92,6 +97,9 @@ class Run:
         account = Account(amount, self._debit(ledger, amount, entry) if ledger is not None else lambda: None)
         answers: list[Answer] = []
         schema = self.schema
+        if self.public is not None:
+            schema = with_public_groups(schema, self.public)
+            public_rows(self.public, _stand_in(schema).encoding())  # what cannot be read shows before it is paid for
         if discoveries.columns:
             with self.progress.phase("discover private domains"), self.progress.private():
                 engine.prepare(_stand_in(schema).encoding())  # a table that cannot be read shows before it is paid for
@@ -99,10 +107,19 @@ class Run:
         encoding = schema.encoding()
         with self.progress.phase("read and encode"), self.progress.private():
             engine.prepare(encoding)
+        public = None if self.public is None else public_rows(self.public, encoding)
         coins = np.random.Generator(np.random.Philox(np.random.SeedSequence(self.seed)))
         columns = {column: encoding.attributes_of(column) for column in encoding.columns}
         vault = Vault(
-            engine, encoding.domain, encoding.rows_per_person, account, mechanisms, coins, columns, self.progress
+            engine,
+            encoding.domain,
+            encoding.rows_per_person,
+            account,
+            mechanisms,
+            coins,
+            columns,
+            self.progress,
+            public,
         )
         model = self.method.run(vault, self.progress)
         certificate = Certificate(
@@ -116,7 +133,7 @@ class Run:
             discovered=tuple(schema.discovered),
             ledger=entry or None,
             void=None if mechanisms.guaranteed else UNSAFE,
-            notes=(ENDED_EARLY,) if self.progress.ended_early else (),
+            notes=(*[PUBLIC] * (public is not None), *[ENDED_EARLY] * self.progress.ended_early),
             versions=versions(),
         )
         return Release(schema, model, certificate, [*answers, *vault.answers])
@@ -137,6 +154,22 @@ class Run:
         return debit
 
 
+def with_public_groups(schema: Schema, public: Any) -> Schema:
+    """The schema with every `allowed: public` group filled in by the combinations of the public table."""
+    from hedgerow.engines.source import open_source
+
+    for group in schema.public_groups:
+        schema = schema.with_allowed_in(group, open_source(public).batches(schema.groups[group].columns))
+    return schema
+
+
+def public_rows(public: Any, encoding: Encoding) -> CodedTable:
+    """The public table as codes."""
+    from hedgerow.engines.coded import coded_rows, open_table
+
+    return coded_rows(open_table(public, encoding, "public"), encoding, "public")
+
+
 def description(method: Method) -> dict[str, Any]:
     """What a certificate says of its method."""
     about = method.about
@@ -150,15 +183,19 @@ def description(method: Method) -> dict[str, Any]:
     }
 
 
-def rehearse(schema: Schema, budget: Budget, method: Method, progress: Progress, rows: int = 10_000) -> Release:
+def rehearse(
+    schema: Schema, budget: Budget, method: Method, progress: Progress, public: Any = None, rows: int = 10_000
+) -> Release:
     """The same run on `rows` made-up rows, uniform over the declared domain: what would be asked, at what noise.
 
     The private table is not opened. A method that adapts to its answers may take other turns on the real one.
     """
     from hedgerow.engines import open_engine
 
+    if public is not None:
+        schema = with_public_groups(schema, public)
     engine = open_engine(_made_up(schema, rows))
-    release = Run(schema, budget, method, 0, progress).release(engine, Mechanisms())
+    release = Run(schema, budget, method, 0, progress, public).release(engine, Mechanisms())
     release.certificate = replace(release.certificate, void=REHEARSAL)
     return release
 

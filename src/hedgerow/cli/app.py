@@ -87,6 +87,16 @@ def synth(
     delta: Annotated[float, typer.Option(help="0 gives pure ε with Laplace noise.")] = 1e-9,
     method: Annotated[str | None, typer.Option("-m", "--method", help="See: hedgerow methods.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="Method option, option=value; repeatable.")] = None,
+    workload: Annotated[
+        str | None, typer.Option(help="Marginals that matter: a degree (1, 2, 3) or a file; for methods that ask.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="A column whose marginals matter more; for methods with a workload.")
+    ] = None,
+    public: Annotated[
+        str | None,
+        typer.Option(help="A table of the same columns that is public, whatever the private rows are."),
+    ] = None,
     rows: Annotated[
         int | None,
         typer.Option(min=0, help="Rows out (default: the noisy estimate). Do not type in the true number of rows."),
@@ -113,15 +123,17 @@ def synth(
     from hedgerow.cli.synth import Request, dry, run
     from hedgerow.methods import DEFAULT
 
+    asked = {"workload": workload, "target": target}
     request = Request(
         table=table,
         schema=schema,
         epsilon=epsilon,
         delta=delta,
         method=method or DEFAULT,
-        options=settings(set_ or []),
+        options=settings(set_ or []) | {key: value for key, value in asked.items() if value is not None},
         out=out,
         rows=rows,
+        public=public,
         release=release,
         ledger=ledger,
         sign=sign,

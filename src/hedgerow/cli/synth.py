@@ -42,6 +42,7 @@ class Request:
     json: bool
     quiet: bool
     overwrite: bool = False
+    public: str | None = None
 
 
 def run(request: Request) -> None:
@@ -55,6 +56,7 @@ def run(request: Request) -> None:
         request.schema,
         budget,
         method,
+        public=request.public,
         ledger=request.ledger,
         seed=request.seed,
         progress=progress,
@@ -99,6 +101,7 @@ def _outputs(request: Request) -> tuple[Path, Path]:
     inputs = {
         "private table": Path(request.table),
         "schema": Path(request.schema),
+        "public table": None if request.public is None else Path(request.public),
         "ledger": request.ledger,
         "key": request.sign,
     }
@@ -143,7 +146,7 @@ def dry(request: Request) -> None:
     method = build(request.method, _options(request))
     schema = Schema.load(request.schema)
     progress = TerminalProgress(request.limits, request.quiet)
-    rehearsed = rehearse(schema, budget, method, progress)
+    rehearsed = rehearse(schema, budget, method, progress, request.public)
     certificate = rehearsed.certificate
     charges = [
         {

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hedgerow.domain import CodedTable, Domain, IntArray, Marginal
+from hedgerow.engines.coded import rows_of
 from hedgerow.errors import OptionError, TableError
-from hedgerow.evaluate.tables import rows_of
 
 TEST_SHARE = 0.2
 MOST_TRAINING_ROWS = 50_000

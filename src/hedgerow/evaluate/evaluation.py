@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.domain import CodedTable, Domain, Marginal
+from hedgerow.engines.coded import coded_rows, open_table, rows_of
 from hedgerow.errors import OptionError, SchemaError, listing, suggestion
 from hedgerow.evaluate import classifier
 from hedgerow.evaluate.marginals import k_marginal, tvd1, tvd2, tvd3
 from hedgerow.evaluate.ranges import range3, range5
-from hedgerow.evaluate.tables import coded_rows, open_table, rows_of
 from hedgerow.progress import Progress
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 
 from hedgerow.domain import CodedTable, Counts, Domain, IntArray, Marginal
 from hedgerow.engines.arrow import ArrowEngine
-from hedgerow.evaluate.tables import rows_of
+from hedgerow.engines.coded import rows_of
 from hedgerow.private.exact import ExactCounts, SparseCounts
 from hedgerow.query import MarginalQuery
 

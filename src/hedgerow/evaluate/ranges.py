@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from hedgerow.domain import CodedTable, Counts, Domain, IntArray
-from hedgerow.evaluate.tables import rows_of
+from hedgerow.engines.coded import rows_of
 
 RangeQuery: TypeAlias = Mapping[str, range]
 """The rows whose code lies in the range, for every attribute that is named."""

@@ -76,11 +76,12 @@ class AIM:
 
     def run(self, curator: Curator, progress: Progress) -> Model:
         whole = curator.remaining
+        workload = workload_of(curator, self.workload, self.target)
         with progress.phase("measure every column"):
             begun = start(curator, LEAST_SHARE, self.merge)
         compression = begun.compression
         compressed = curator.recode(compression.recoding)
-        wanted = closure(workload_of(compressed, self.workload, self.target), compressed.domain)
+        wanted = closure(workload, compressed.domain)
         measured = compression.reexpress(begun.one_ways)
         model = fit(compressed.domain, measured, total=begun.total, limits=progress.limits)
         budget = curator.remaining.share(min(1.0, 1 / (self.rounds * len(curator.domain))))

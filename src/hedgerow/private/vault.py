@@ -15,7 +15,7 @@ import numpy as np
 from hedgerow.accounting import Charge, choice_epsilon, noise_kind, stack_noise, stack_scale
 from hedgerow.budget import Amount
 from hedgerow.curator import Against, Answers, Candidate, Curator, Independence, RecodedCurator, Recoding
-from hedgerow.domain import Counts, Domain, Marginal
+from hedgerow.domain import CodedTable, Counts, Domain, Marginal
 from hedgerow.engines.engine import Engine
 from hedgerow.errors import HedgerowError, LimitError
 from hedgerow.measurement import Answer, Measurement, Noise, Threshold
@@ -44,8 +44,10 @@ class Vault:
         coins: np.random.Generator,
         columns: Mapping[str, Marginal] | None = None,
         progress: Progress | None = None,
+        public: CodedTable | None = None,
     ):
         self.domain = domain
+        self.public = public
         self.columns = columns if columns is not None else {name: (name,) for name in domain.names}
         self.rows_per_person = rows_per_person
         self.coins = coins

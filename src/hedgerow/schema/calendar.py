@@ -41,6 +41,9 @@ class Date(SteppedColumn):
         starts = [start // DAY for start in _starts(_seconds(self.min), _seconds(self.max), self.step)]
         return Steps(starts, _seconds(self.max) // DAY, avoid=map(int, self.own_places))
 
+    def span_label(self, first: datetime.date, last: datetime.date) -> str:
+        return _step_label(self.step, first, last)
+
     def read(self, array: pa.Array) -> Reading:
         seconds, empty = moments(array)
         return Reading(np.floor(seconds / DAY), empty)
@@ -69,11 +72,22 @@ class Datetime(SteppedColumn):
         starts = _starts(_seconds(self.min), _seconds(self.max), self.step)
         return Steps(starts, _seconds(self.max), avoid=map(int, self.own_places))
 
+    def span_label(self, first: datetime.datetime, last: datetime.datetime) -> str:
+        return _step_label(self.step, first, last)
+
     def read(self, array: pa.Array) -> Reading:
         return moments(array)
 
     def to_arrow(self, line: FloatArray | IntArray, null: BoolArray) -> pa.Array:
         return pa.array(line.astype(np.int64), pa.int64(), mask=null).view(pa.timestamp("s"))
+
+
+def _step_label(step: str, first: datetime.date, last: datetime.date) -> str:
+    """A month by its month and a year by its year, also where the bounds cut it; other steps by their first and last."""
+    short = {"month": "%Y-%m", "year": "%Y", "day": "%Y-%m-%d", "hour": "%Y-%m-%d %H h", "minute": "%Y-%m-%d %H:%M"}
+    if step in short:
+        return first.strftime(short[step])
+    return str(first) if first == last else f"{first} – {last}"
 
 
 def _seconds(moment: datetime.date) -> int:

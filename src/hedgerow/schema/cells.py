@@ -26,6 +26,11 @@ class Cells(Protocol):
 
     def __len__(self) -> int: ...
 
+    @property
+    def spans(self) -> tuple[FloatArray | IntArray, FloatArray | IntArray]:
+        """The first and the last number of every cell."""
+        ...
+
     def inside(self, line: FloatArray) -> BoolArray:
         """Which numbers the declaration holds. NaN is not inside."""
         ...
@@ -62,6 +67,10 @@ class Steps:
 
     def __len__(self) -> int:
         return len(self.starts)
+
+    @property
+    def spans(self) -> tuple[IntArray, IntArray]:
+        return self.starts, self.ends
 
     def inside(self, line: FloatArray) -> BoolArray:
         within: BoolArray = (line >= self.low) & (line <= self.high)
@@ -158,6 +167,10 @@ class Intervals:
 
     def __len__(self) -> int:
         return len(self.edges) - 1
+
+    @property
+    def spans(self) -> tuple[FloatArray, FloatArray]:
+        return self.edges[:-1], self.edges[1:]
 
     def inside(self, line: FloatArray) -> BoolArray:
         within: BoolArray = (line >= self.low) & (line <= self.high)

@@ -85,6 +85,23 @@ class Column(BaseModel, ABC):
         """What must be bought with budget before this column has a domain: "values", "bins", or nothing."""
         return None
 
+    @abstractmethod
+    def value_labels(self) -> list[str]:
+        """What the declared values stand for, in words: bins or values, then special values."""
+
+    def labels(self) -> tuple[list[str], ...]:
+        """What every code stands for, in words, for each attribute. It follows from the declaration alone."""
+        layout = self.layout
+        said = [*self.value_labels(), *(self._mark_label(mark) for mark in self.marks)]
+        if layout.other == len(said):
+            said.append("other")
+        if layout.hidden is not None:
+            said.append("not declared")
+        return (said,)
+
+    def _mark_label(self, mark: str) -> str:
+        return self.missing[mark] if isinstance(self.missing, dict) else "missing"
+
     def attributes(self, name: str) -> tuple[Attribute, ...]:
         """The coded attributes of a column of this name."""
         return (Attribute(name, self.layout.size, self.has_order),)

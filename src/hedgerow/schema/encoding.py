@@ -45,6 +45,33 @@ class Encoding:
         self.domain.place(attribute)
         return next(block.columns for block in self._blocks if attribute in block.names)
 
+    def labels(self, attribute: str) -> list[str]:
+        """What each code of an attribute stands for, in words."""
+        self.domain.place(attribute)
+        return next(
+            labels
+            for block in self._blocks
+            for name, labels in zip(block.names, block.labels(), strict=True)
+            if name == attribute
+        )
+
+    def line(self, attribute: str) -> int:
+        """How many codes of an attribute, the first ones, are numbers or grades in their order; 0 for unordered ones."""
+        self.domain.place(attribute)
+        block = next(block for block in self._blocks if attribute in block.names)
+        column = self._columns[block.columns[0]]
+        single = len(block.columns) == 1 and attribute == block.names[0]
+        return column.layout.own if single and column.has_order else 0
+
+    def missing(self, column: str) -> BoolArray:
+        """Which codes of the first of `attributes_of(column)` say that the column's value is missing."""
+        attribute = self.attributes_of(column)[0]
+        block = next(block for block in self._blocks if column in block.columns)
+        codes = block.codes_of(column)
+        layout = self._columns[column].layout
+        blank: BoolArray = (codes >= layout.values) & (codes < layout.values + len(layout.marks))
+        return np.append(blank, np.zeros(self.domain[attribute].size - len(blank), dtype=bool))
+
     def encode(self, batch: pa.RecordBatch | pa.Table) -> dict[str, Codes]:
         """One narrow array for each attribute. Never raises on an odd value."""
         coded: dict[str, Codes] = {}
@@ -81,6 +108,12 @@ class _Single:
         self.names = tuple(attribute.name for attribute in self.attributes)
         self._column = column
 
+    def labels(self) -> tuple[list[str], ...]:
+        return self._column.labels()
+
+    def codes_of(self, column: str) -> IntArray:
+        return np.arange(self.attributes[0].size)
+
     def encode(self, batch: Any) -> Encoded:
         return self._column.encode(batch.column(self.columns[0]))
 
@@ -96,6 +129,13 @@ class _Joint:
         self.attributes: tuple[Attribute, ...] = (group.attribute,)
         self.names = (group.attribute.name,)
         self._group = group
+
+    def labels(self) -> tuple[list[str], ...]:
+        return (self._group.labels(),)
+
+    def codes_of(self, column: str) -> IntArray:
+        """The column's own code in every combination."""
+        return self._group.combinations[:, self.columns.index(column)]
 
     def encode(self, batch: Any) -> Encoded:
         return self._group.encode([batch.column(name) for name in self.columns])

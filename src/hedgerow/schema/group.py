@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -10,6 +10,7 @@ import pyarrow as pa
 from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
 from hedgerow.domain import Attribute, IntArray
+from hedgerow.schema.arrays import texts
 from hedgerow.schema.column import Column, Encoded, Layout, fill_hidden
 from hedgerow.schema.reading import Text, as_text
 
@@ -49,6 +50,24 @@ class Group(BaseModel):
         return "+".join(self.columns)
 
 
+def combinations_in(
+    columns: Sequence[Column], names: Sequence[str], batches: Iterable[pa.RecordBatch]
+) -> list[tuple[str | None, ...]]:
+    """The combinations of declared values that occur in rows of a public table, as text; alike codes count once."""
+    found: dict[tuple[int, ...], tuple[str | None, ...]] = {}
+    for batch in batches:
+        arrays = [batch.column(name) for name in names]
+        encoded = [column.encode(array) for column, array in zip(columns, arrays, strict=True)]
+        declared = ~np.any([each.outside for each in encoded], axis=0)
+        codes = np.stack([each.codes[0] for each in encoded], axis=1)[declared]
+        distinct, first = np.unique(codes, axis=0, return_index=True)
+        rows = pa.array(np.flatnonzero(declared)[first])
+        written = [texts(array).take(rows).to_pylist() for array in arrays]
+        for combination, row in zip(map(tuple, distinct.tolist()), zip(*written, strict=True), strict=True):
+            found.setdefault(combination, row)
+    return [found[combination] for combination in sorted(found)]
+
+
 class GroupEncoding:
     """One attribute for several columns: a code for each allowed combination, and a hidden cell for all others."""
 
@@ -76,6 +95,12 @@ class GroupEncoding:
         if len(np.unique(combinations, axis=0)) != len(combinations):
             raise ValueError("allowed: a combination stands twice (after its values are coded)")
         return combinations
+
+    def labels(self) -> list[str]:
+        """Every combination in words."""
+        said = [column.labels()[0] for column in self._columns]
+        named = [" · ".join(said[place][code] for place, code in enumerate(row)) for row in self.combinations.tolist()]
+        return [*named, "not declared"]
 
     def _ladder(self) -> list[tuple[int, IntArray, IntArray]]:
         """For each column: its size, the known (prefix, code) keys in order, and the number of the prefix they make.

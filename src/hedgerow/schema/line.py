@@ -56,6 +56,19 @@ class LineColumn(Column):
         reading = self.read(pa.array(list(self.marks), pa.string()))
         return {mark: place for mark, place in zip(self.marks, reading.values.tolist(), strict=True) if place == place}
 
+    def value_labels(self) -> list[str]:
+        return [self.span_label(*span) for span in zip(*map(self._spelled, self.cells.spans), strict=True)] + [
+            str(value) for value in self._spelled(np.array(self.special_places))
+        ]
+
+    def span_label(self, first: Any, last: Any) -> str:
+        """A bin in words."""
+        return f"{first}" if first == last else f"{first} – {last}"
+
+    def _spelled(self, line: FloatArray | IntArray) -> list[Any]:
+        values = self.to_arrow(line, np.zeros(len(line), dtype=bool)).to_pylist()
+        return [f"{value:.6g}" if isinstance(value, float) else value for value in values]
+
     def encode(self, array: pa.Array) -> Encoded:
         array = plain(array)
         line, empty = self.read(array)
@@ -145,6 +158,10 @@ class HeapedColumn(SteppedColumn):
     def attributes(self, name: str) -> tuple[Attribute, ...]:
         first = super().attributes(name)
         return (*first, Attribute(f"{name}:heap", len(self.rules) + 1)) if self.rules else first
+
+    def labels(self) -> tuple[list[str], ...]:
+        first = super().labels()
+        return (*first, [*(f"divisible by {rule}" for rule in self.rules), "by none"]) if self.rules else first
 
     def _classes(self, place: FloatArray, codes: IntArray) -> tuple[IntArray, ...]:
         if not self.rules:

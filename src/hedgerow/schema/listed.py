@@ -33,6 +33,9 @@ class ListedColumn(Column):
     def spell(self) -> Sequence[Any]:
         """The declared values in order, as the output holds them."""
 
+    def value_labels(self) -> list[str]:
+        return [str(value) for value in self.spell()]
+
     def mark_value(self, mark: str) -> Any:
         """What a mark of a missing value is in the output."""
         return None

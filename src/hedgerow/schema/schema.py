@@ -18,7 +18,7 @@ from hedgerow.schema.document import Flow, read_json, read_yaml, write_yaml
 from hedgerow.schema.editor import editor_schema
 from hedgerow.schema.encoding import Encoding
 from hedgerow.schema.explain import key_error, located, schema_error
-from hedgerow.schema.group import Group, GroupEncoding
+from hedgerow.schema.group import Group, GroupEncoding, combinations_in
 from hedgerow.schema.listed import Boolean, Category
 from hedgerow.schema.numeric import Code, Integer, Number
 from hedgerow.schema.reading import Text, Whole, as_text
@@ -211,6 +211,17 @@ class Schema(BaseModel):
         data["groups"][group]["allowed"] = [list(row) for row in dict.fromkeys(map(tuple, combinations))]
         return Schema.from_dict(data)
 
+    def with_allowed_in(self, group: int, batches: Iterable[pa.RecordBatch]) -> Schema:
+        """The schema with a group's combinations taken from the rows of a public table.
+
+        Rows with a value that is not declared are passed over.
+        """
+        declared = self.groups[group]
+        found = combinations_in([self.columns[name] for name in declared.columns], declared.columns, batches)
+        if not found:
+            raise TableError(f"the public table has no declared combination of {', '.join(declared.columns)}.")
+        return self.with_allowed(group, found)
+
     def open_values(self, column: str, array: pa.Array) -> pa.Array:
         """The values of an open category as text, null where missing: what a private discovery counts."""
         found = self._waiting(column, "values")
@@ -249,7 +260,7 @@ class Schema(BaseModel):
         if self.public_groups:
             columns = ", ".join(self.groups[self.public_groups[0]].columns)
             raise SchemaError(
-                f"the group of {columns} has `allowed: public`; give a public table, or list combinations."
+                f"the group of {columns} has `allowed: public`; give a public table (--public), or list combinations."
             )
         return Encoding(self)
 

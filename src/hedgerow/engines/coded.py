@@ -1,4 +1,4 @@
-"""Two tables under one encoding: read batch by batch, coded, ready to be compared."""
+"""A whole table under an encoding: read batch by batch, coded. For tables that are public, or are to be compared."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def coded_rows(source: Source, encoding: Encoding, what: str) -> CodedTable:
         for name, codes in encoding.encode(batch).items():
             chunks[name].append(codes)
     if not any(len(codes) for codes in chunks[encoding.domain.names[0]]):
-        raise TableError(f"the {what} table has no rows, so there is nothing to compare.")
+        raise TableError(f"the {what} table has no rows.")
     coded: CodedTable = {}
     for name in encoding.domain.names:
         coded[name] = np.concatenate(chunks.pop(name), dtype=encoding.domain[name].dtype)
