@@ -67,6 +67,10 @@ def synthesize(
                 f'the schema does not name its dataset, the ledger is for "{books.dataset}". Nothing was read. '
                 f'Hint: add "dataset: {books.dataset}" to the schema.'
             )
+        if chosen.about.void is not None:
+            raise OptionError(
+                f"a ledger takes no release without a guarantee ({chosen.about.void}). Nothing was spent."
+            )
         books.check(schema.dataset, budget, schema.person or ROW)
     if schema.discoveries and hasattr(table, "read_all"):
         table = table.read_all()  # a reader can be read once, a discovery needs several passes
@@ -132,7 +136,7 @@ class Run:
             dataset=schema.dataset,
             discovered=tuple(schema.discovered),
             ledger=entry or None,
-            void=None if mechanisms.guaranteed else UNSAFE,
+            void=vault.exposed if mechanisms.guaranteed else UNSAFE,
             notes=(*[PUBLIC] * (public is not None), *[ENDED_EARLY] * self.progress.ended_early),
             versions=versions(),
         )

@@ -22,6 +22,8 @@ class About:
     paper: str
     departures: tuple[str, ...] = ()
     """Where ours differs from the paper."""
+    void: str | None = None
+    """Why a printed procedure gives no guarantee; None for every method that Hedgerow offers."""
 
 
 class Method(Protocol):

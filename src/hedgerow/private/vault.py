@@ -53,6 +53,8 @@ class Vault:
         self.coins = coins
         self.answers: list[Answer] = []
         """One per charge of the account, in order."""
+        self.exposed: str | None = None
+        """Why the run has no guarantee: set where exact counts were looked at (`hedgerow.private.unsafe`)."""
         self._engine = engine
         self._account = account
         self._mechanisms = mechanisms
