@@ -69,7 +69,7 @@ def synthesize(
             )
         if chosen.about.void is not None:
             raise OptionError(
-                f"a ledger takes no release without a guarantee ({chosen.about.void}). Nothing was spent."
+                f"a ledger takes no release without a guarantee: {chosen.about.void}. Nothing was read."
             )
         books.check(schema.dataset, budget, schema.person or ROW)
     if schema.discoveries and hasattr(table, "read_all"):
