@@ -41,7 +41,7 @@ def from_preset(epsilon):
     return build("match3", presets.load("census1940-match3").options("match3", epsilon))
 
 
-# ------------------------------------------------------------ the list of the write-up
+# the list of the write-up
 
 
 def test_the_list_has_124_pairs_and_23_triples():
@@ -99,7 +99,7 @@ def test_wages_are_coded_as_published():
     ]  # fmt: skip
 
 
-# ------------------------------------------------------------ the rounds
+# the rounds
 
 
 @pytest.mark.parametrize("delta", [1e-9, 0.0])
@@ -165,7 +165,7 @@ def test_a_list_too_large_for_memory_is_cut_before_it_is_paid_for():
     assert Match3().affordable(domain, wanted, 1 << 10) == []
 
 
-# ------------------------------------------------------------ families of codes
+# families of codes
 
 
 def measured(values, std=10.0):
@@ -187,7 +187,7 @@ def test_support_from_a_file(tmp_path):
     assert release(method).certificate.charges[1].queries[0]["cells"] == 5 * 2
 
 
-# ------------------------------------------------------------ what is refused
+# what is refused
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def test_codes_outside_the_column_are_refused():
         release(Match3(support=(("city", ((7, "here"),)),)))
 
 
-# ------------------------------------------------------------ laws
+# laws
 
 
 def test_laws_hold_with_weights_levels_and_families():

@@ -48,7 +48,7 @@ def test_equal_seeds_judge_alike_and_another_seed_asks_elsewhere():
     assert nist2018.score(table(), made, LARGEST, seed=3) != nist2018.score(table(), made, LARGEST, seed=4)
 
 
-# ------------------------------------------------------------ score 1
+# score 1
 
 
 def test_triples_are_distinct_and_never_hold_the_last_column():
@@ -81,7 +81,7 @@ def test_a_triple_with_an_absent_column_counts_nothing():
     assert nist2018.marginal_score(truth, arrays(a=[0]), largest, [("b", "c", "d")]) == 0
 
 
-# ------------------------------------------------------------ score 2
+# score 2
 
 
 @given(base=st.integers(0, 20), seed=st.integers(0, 2**32 - 1))
@@ -135,7 +135,7 @@ def test_base_rows_pass_their_own_tests_and_a_tenth_of_the_columns_takes_part():
     assert np.mean([len(test) for test in tests]) == pytest.approx(5, abs=1)
 
 
-# ------------------------------------------------------------ score 3
+# score 3
 
 
 def test_gini_by_hand():
@@ -173,7 +173,7 @@ def test_nulls_are_out_of_range():
     assert nist2018.columns_of(nulls)["CITY"].tolist() == [-1, 1]
 
 
-# ------------------------------------------------------------ what is refused
+# what is refused
 
 
 def test_the_real_table_must_be_whole_and_both_must_have_rows():

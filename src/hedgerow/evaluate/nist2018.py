@@ -88,7 +88,7 @@ def largest_codes(schema: Schema) -> dict[str, int]:
     return largest
 
 
-# ------------------------------------------------------------ score 1: densities of three columns
+# score 1: densities of three columns
 
 
 def random_triples(names: Sequence[str], coins: np.random.Generator) -> list[tuple[str, ...]]:
@@ -117,7 +117,7 @@ def _ranks(ours: IntArray, theirs: IntArray, largest: int) -> tuple[IntArray, In
     return np.searchsorted(known, inside[0]), np.searchsorted(known, inside[1]), len(known)
 
 
-# ------------------------------------------------------------ score 2: conjunctions of many columns
+# score 2: conjunctions of many columns
 
 Test = Mapping[str, frozenset[int]]
 """Allowed codes by column: a row passes if all of these columns hold one of theirs."""
@@ -173,7 +173,7 @@ def _allowed(values: IntArray, allowed: frozenset[int], largest: int) -> npt.NDA
     return table[np.where((values < 0) | (values > largest), largest + 1, values)]
 
 
-# ------------------------------------------------------------ score 3: income by city
+# score 3: income by city
 
 
 def income_score(truth: Columns, made: Columns) -> float:

@@ -14,11 +14,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hedgerow.curator import Curator
-from hedgerow.domain import Domain, Marginal
+from hedgerow.domain import CodedTable, Domain, Marginal
 from hedgerow.errors import LimitError, OptionError
 from hedgerow.measurement import Measurement, Noise, Threshold
 from hedgerow.methods.documents import attributes_of, read_list, read_names
 from hedgerow.methods.method import About
+from hedgerow.methods.public import Relations, forest
 from hedgerow.models.histograms import Histograms, Part
 from hedgerow.models.model import Model
 from hedgerow.progress import Progress
@@ -27,6 +28,10 @@ from hedgerow.query import MarginalQuery
 TOTAL_SHARE = 0.01
 MOST_CELLS = 1 << 30
 """Every cell of a group gets noise, so a wider group would never end."""
+TELLS = 0.5
+"""Two columns are one group if one of them tells this part of what the other holds, in a public table."""
+MOST_LEARNT_CELLS = 4_000_000
+"""The widest group that is learnt; most groups of the original are narrower."""
 
 
 def read_groups(value: Any) -> tuple[tuple[str, ...], ...]:
@@ -41,7 +46,7 @@ class FieldGroups:
     groups: tuple[tuple[str, ...], ...] = field(
         default=(),
         metadata={
-            "help": "lists of columns, as a YAML file; columns in none of them stand alone",
+            "help": "lists of columns, as a YAML file, or learnt from --public; columns in none of them stand alone",
             "read": read_groups,
         },
     )
@@ -77,7 +82,8 @@ class FieldGroups:
 
     def run(self, curator: Curator, progress: Progress) -> Model:
         domain = curator.domain
-        marginals = self.marginals(curator)
+        with progress.phase("group the columns"):
+            marginals = self.marginals(curator)
         with progress.phase("measure every group"):
             count = curator.total(spend=curator.remaining.share(TOTAL_SHARE))
             noise = curator.noise(curator.remaining, [1.0] * len(marginals))[0]
@@ -88,8 +94,10 @@ class FieldGroups:
         return Histograms(domain, parts, count.total)
 
     def marginals(self, curator: Curator) -> list[Marginal]:
-        """The attributes of each group, then those of each column that is in none. Refuses what overlaps."""
+        """The attributes of each group, given or learnt, then those of columns in none. Refuses what overlaps."""
         domain, columns = curator.domain, curator.columns
+        if not self.groups and curator.public is not None:
+            return learnt_groups(curator, curator.public)
         found: list[Marginal] = []
         taken: dict[str, int] = {}
         for number, group in enumerate(self.groups, start=1):
@@ -115,6 +123,21 @@ class FieldGroups:
             return self.threshold * math.log10(cells)
         survives = 0.5 * cells ** (-self.threshold / math.log(10))
         return -NormalDist().inv_cdf(max(survives, 1e-300))
+
+
+def learnt_groups(curator: Curator, public: CodedTable) -> list[Marginal]:
+    """Columns of which one tells much of the other, joined while the joint histogram is narrow enough."""
+    domain = curator.domain
+    relations = Relations(domain, public, curator.coins)
+    entropy = relations.entropies()
+    strong = {
+        pair: information
+        for pair, information in relations.information().items()
+        if information > TELLS * min(entropy[name] for name in pair)
+    }
+    columns = dict.fromkeys(curator.columns.values())
+    trees = forest(columns, strong, lambda tree: domain.cells(tuple(tree)) <= MOST_LEARNT_CELLS).trees
+    return [domain.marginal(tree) for tree in trees]
 
 
 def histogram(domain: Domain, measurement: Measurement) -> Sequence[Part]:

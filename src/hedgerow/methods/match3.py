@@ -8,19 +8,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from hedgerow.budget import Amount
 from hedgerow.curator import Curator, Recoding
-from hedgerow.domain import Domain, Marginal
+from hedgerow.domain import CodedTable, Domain, Marginal
 from hedgerow.errors import OptionError
 from hedgerow.measurement import Measurement, estimated_total
 from hedgerow.methods.compression import Compression, compress
 from hedgerow.methods.documents import attributes_of, read_list, read_names
 from hedgerow.methods.method import About
+from hedgerow.methods.public import Relations, forest
 from hedgerow.methods.support import Families, check_codes, read_families, supported
 from hedgerow.models.estimation import fit
 from hedgerow.models.junction import plan
@@ -30,6 +31,8 @@ from hedgerow.query import MarginalQuery
 
 ROUND = 0.5
 """Each of the two rounds gets half of the budget, so both have the same noise."""
+MISSED = 0.1
+"""A triple is learnt from a public table if its two pairs miss it by this L1 distance, as the authors chose."""
 
 
 class Wanted(NamedTuple):
@@ -68,7 +71,7 @@ class Match3:
     marginals: tuple[Wanted, ...] = field(
         default=(),
         metadata={
-            "help": "what the second round measures, as a YAML file; without it, neighbouring columns in pairs",
+            "help": "what the second round measures, as a YAML file, or learnt from --public; else neighbours in pairs",
             "read": read_marginals,
         },
     )
@@ -124,7 +127,8 @@ class Match3:
             raise OptionError(f"most_cells must be at least 2, got {self.most_cells}. Nothing was read.")
 
     def run(self, curator: Curator, progress: Progress) -> Model:
-        wanted = self.wanted(curator)
+        with progress.phase("list the marginals"):
+            wanted = self.wanted(curator)
         weights = self.column_weights(curator)
         families = {attribute: members for name, members in self.support for attribute in named(curator, name)}
         for attribute, members in families.items():
@@ -152,8 +156,10 @@ class Match3:
         return compression.expand(model)
 
     def wanted(self, curator: Curator) -> list[Wanted]:
-        """The second round's marginals in domain order, each once; without a list, neighbouring attributes in pairs."""
+        """The second round's marginals in domain order, each once: given, learnt, or else neighbours in pairs."""
         domain = curator.domain
+        if not self.marginals and curator.public is not None:
+            return [Wanted(marginal) for marginal in learnt_marginals(curator, curator.public, self.most_cells)]
         if not self.marginals:
             return [Wanted(pair) for pair in pairwise(domain.names)]
         found: dict[tuple[Marginal, tuple[Any, ...]], Wanted] = {}
@@ -196,6 +202,29 @@ class Match3:
         while kept and _model_bytes(domain, kept) > memory:
             kept.remove(max(kept, key=lambda each: domain.cells(each.attributes)))
         return kept
+
+
+def learnt_marginals(curator: Curator, public: CodedTable, most_cells: int) -> list[Marginal]:
+    """The list as the authors found theirs: the tree of largest mutual information, and triples that it misses.
+
+    A triple is a column with two of its neighbours in the tree. Around each column the worst missed are taken, without
+    a circle, and each brings the pair of its neighbours.
+    """
+    domain = curator.domain
+    relations = Relations(domain, public, curator.coins)
+    information = {pair: nats for pair, nats in relations.information(most_cells).items() if nats > 0}
+    tree = forest([(name,) for name in domain.names], information).pairs
+    found = list(tree)
+    for centre in domain.names:
+        around = domain.marginal(name for pair in tree if centre in pair for name in pair if name != centre)
+        missed: dict[Marginal, float] = {}
+        for first, second in combinations(around, 2):
+            if relations.cells((centre, first, second)) < most_cells:
+                missed[first, second] = relations.missed(centre, first, second)
+        missed = {pair: distance for pair, distance in missed.items() if distance >= MISSED}
+        for pair in forest([(name,) for name in around], missed).pairs:
+            found += [pair, (centre, *pair)]
+    return list(dict.fromkeys(domain.marginal(marginal) for marginal in found))
 
 
 def named(curator: Curator, name: str, what: str = "the options") -> Marginal:

@@ -1,0 +1,185 @@
+"""What a public table teaches: relations that are there, and not those that chance shows in few rows."""
+
+from itertools import combinations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import hedgerow as hr
+from hedgerow.audit.method import BUDGETS, pairs
+from hedgerow.audit.replay import replay
+from hedgerow.domain import Domain
+from hedgerow.engines import open_engine
+from hedgerow.methods.field_groups import FieldGroups
+from hedgerow.methods.match3 import Match3, Wanted
+from hedgerow.methods.public import Relations, forest
+from hedgerow.progress import Progress
+from hedgerow.run import Run
+
+
+def relations(columns, sizes=None):
+    domain = Domain.of(sizes or {name: int(max(codes, default=0)) + 1 for name, codes in columns.items()})
+    table = {name: np.asarray(codes, dtype=domain[name].dtype) for name, codes in columns.items()}
+    return Relations(domain, table, np.random.default_rng(1))
+
+
+# what is learnt of a table
+
+
+def test_a_copy_tells_everything_and_an_independent_column_nothing():
+    coins = np.random.default_rng(2)
+    a, b = coins.integers(0, 8, 5000), coins.integers(0, 8, 5000)
+    found = relations({"a": a, "copy": a[:], "b": b}).information()
+    assert found["a", "copy"] == pytest.approx(np.log(8), abs=0.02)
+    assert abs(found["a", "b"]) < 0.02
+
+
+def test_wide_columns_of_few_rows_do_not_look_related():
+    """By plain counts these two share about 3.6 of 4.6 nats, because most cells hold one row."""
+    coins = np.random.default_rng(3)
+    a, b = coins.integers(0, 120, 300), coins.integers(0, 120, 300)
+    assert abs(relations({"a": a, "b": b}).information()["a", "b"]) < 0.15
+
+
+def test_a_tree_misses_what_only_three_columns_show():
+    """Two coins and whether they agree: by pairs 8 cells of 1/8, in truth 4 of 1/4, so an L1 distance of 1."""
+    coins = np.random.default_rng(4)
+    a, b, free = coins.integers(0, 2, 8000), coins.integers(0, 2, 8000), coins.integers(0, 5, 8000)
+    found = relations({"a": a, "b": b, "agree": a ^ b, "free": free})
+    assert found.missed("a", "b", "agree") == pytest.approx(1, abs=0.05)
+    assert found.missed("agree", "a", "b") == pytest.approx(1, abs=0.05)
+    assert abs(found.missed("a", "b", "free")) < 0.05
+
+
+def test_a_tree_misses_nothing_of_a_chain_even_in_few_rows():
+    coins = np.random.default_rng(5)
+    a = coins.integers(0, 6, 400)
+    left, right = (a * 5 + coins.integers(0, 12, 400) for _ in range(2))
+    assert abs(relations({"a": a, "left": left, "right": right}).missed("a", "left", "right")) < 0.1
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 60))
+def test_codes_that_do_not_occur_and_names_of_codes_change_nothing(seed, rows):
+    coins = np.random.default_rng(seed)
+    columns = {name: coins.integers(0, 3, rows) for name in "abc"}
+    spread = {name: np.array([7, 300, 70_000])[codes] for name, codes in columns.items()}
+    plain, wide = relations(columns), relations(spread, dict.fromkeys("abc", 70_001))
+    assert plain.information() == wide.information()
+    assert plain.entropies() == wide.entropies()
+    assert plain.missed("b", "a", "c") == wide.missed("b", "a", "c")
+
+
+def test_pairs_that_are_too_wide_are_not_looked_at():
+    found = relations({"a": range(100), "b": range(100), "c": [0, 1] * 50})
+    assert set(found.information(most_cells=201)) == {("a", "c"), ("b", "c")}
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.permutations(range(10)))
+def test_a_forest_is_the_spanning_tree_of_largest_strength(order):
+    strengths = dict(zip(combinations("abcde", 2), order, strict=True))
+    grown = forest([(name,) for name in "abcde"], strengths)
+    trees = [
+        four
+        for four in combinations(strengths, 4)
+        if len(forest([(n,) for n in "abcde"], dict.fromkeys(four, 0)).trees) == 1
+    ]
+    assert len(trees) == 5**3  # Cayley
+    assert set(grown.pairs) == set(max(trees, key=lambda four: sum(strengths[pair] for pair in four)))
+    assert grown.trees == [tuple("abcde")]
+
+
+def test_a_forest_joins_whole_trees_and_only_what_fits():
+    strengths = {("a", "c"): 3.0, ("c", "d"): 2.0, ("d", "e"): 1.0}
+    grown = forest([("a", "b"), ("c",), ("d",), ("e",)], strengths, lambda tree: len(tree) <= 3)
+    assert grown.pairs == [("a", "c"), ("d", "e")]
+    assert grown.trees == [("a", "b", "c"), ("d", "e")]
+
+
+# what the methods do with it
+
+SCHEMA = """
+columns:
+  a: {type: code, size: 4}
+  b: {type: code, size: 3}
+  c: {type: code, size: 8}
+  d: {type: code, size: 3}
+  wage: {type: integer, min: 0, max: 999, bins: 10, heaps: [100, 10]}
+"""
+
+
+def planted(seed, count=3000):
+    """c tells a, and b mostly the hundreds of the wage; d is b, or nothing where the wage is not round."""
+    coins = np.random.default_rng(seed)
+    a, b, odd = coins.integers(0, 4, count), coins.integers(0, 3, count), coins.integers(0, 2, count)
+    hundreds = np.where(coins.random(count) < 0.9, b, coins.integers(0, 3, count))
+    c, d = 2 * a + coins.integers(0, 2, count), np.where(odd, 0, b)
+    return pa.table({"a": a, "b": b, "c": c, "d": d, "wage": 100 * hundreds + 5 * odd})
+
+
+def loose(seed, count=3000):
+    """The same columns, each shuffled by itself."""
+    coins = np.random.default_rng(seed)
+    table = planted(seed, count)
+    return pa.table({name: table[name].to_numpy()[coins.permutation(count)] for name in table.column_names})
+
+
+def asked(method, private, public):
+    """The attributes of each query of the last charge."""
+    schema = hr.Schema.parse(SCHEMA)
+    made = hr.synthesize(private, schema, hr.Budget(4.0), method, public=public, unsafe_noise_seed=3)
+    return [tuple(query["attributes"]) for query in made.certificate.charges[-1].queries]
+
+
+def test_groups_follow_the_public_table_and_never_the_private_one():
+    together = [("a", "c"), ("b", "wage", "wage:heap"), ("d",)]
+    alone = [("a",), ("b",), ("c",), ("d",), ("wage", "wage:heap")]
+    assert asked(FieldGroups(), planted(1), planted(2)) == together
+    assert asked(FieldGroups(), loose(1), planted(2)) == together
+    assert asked(FieldGroups(), planted(1), loose(2)) == alone
+    assert asked(FieldGroups(), planted(1), None) == alone
+
+
+def test_groups_that_are_given_win_over_the_public_table():
+    given = FieldGroups(groups=(("a", "d"),))
+    assert asked(given, planted(1), planted(2)) == [("a", "d"), ("b",), ("c",), ("wage", "wage:heap")]
+
+
+def test_learnt_groups_stay_below_their_limit(monkeypatch):
+    monkeypatch.setattr("hedgerow.methods.field_groups.MOST_LEARNT_CELLS", 32)
+    assert ("a", "c") in asked(FieldGroups(), planted(1), planted(2))
+    monkeypatch.setattr("hedgerow.methods.field_groups.MOST_LEARNT_CELLS", 31)
+    assert ("a", "c") not in asked(FieldGroups(), planted(1), planted(2))
+
+
+def test_marginals_follow_the_public_table_and_never_the_private_one():
+    found = asked(Match3(), planted(1), planted(2))
+    assert {("a", "c"), ("b", "wage")} <= set(found)
+    assert ("b", "d", "wage:heap") in found  # around d, what its two pairs miss
+    assert ("b", "wage:heap") in found  # and the pair of its neighbours
+    assert found == asked(Match3(), loose(1), planted(2))
+    assert ("b", "d", "wage:heap") not in asked(Match3(), planted(1), loose(2))
+
+
+def test_a_list_that_is_given_wins_over_the_public_table():
+    assert asked(Match3(marginals=(Wanted(("a", "d")),)), planted(1), planted(2)) == [("a", "d")]
+
+
+@pytest.mark.parametrize("method", [FieldGroups(), Match3()], ids=["field-groups", "match3"])
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_replay_finds_no_difference_with_a_public_table(method, budget):
+    from hedgerow.audit.method import SCHEMA as AUDITED
+
+    schema = hr.Schema.parse(AUDITED)
+    public = next(pairs(1, seed=9)).table
+    for pair in pairs(6, seed=3):
+
+        def on(table):
+            engine = open_engine(table, bounding_key=b"the same key for both neighbours")
+            return lambda mechanisms: Run(schema, budget, method, 0, Progress(), public).release(engine, mechanisms)
+
+        replay(on(pair.table), on(pair.neighbour))
