@@ -227,10 +227,20 @@ def test_bad_options_are_refused_before_anything_is_read(option, value):
         build("match3", {option: value})
 
 
-def test_a_file_of_families_needs_its_heads(tmp_path):
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("city,state\n1,here\n", "code .* and family"),
+        ("city,state\n", "code .* and family"),
+        ("code,family\n", "code .* and family"),
+        ("code,family\none,here\n", "code .* and family"),
+        ("code,family\n1,here\n2,here\n1,there\n", "code 1 more than once"),
+    ],
+)
+def test_a_file_of_families_that_says_nothing_clear_is_refused(text, says, tmp_path):
     path = tmp_path / "cities.csv"
-    path.write_text("city,state\n1,here\n")
-    with pytest.raises(OptionError, match=r"code .* and family"):
+    path.write_text(text)
+    with pytest.raises(OptionError, match=says):
         build("match3", {"support": f"CITY:{path}"})
 
 

@@ -78,25 +78,58 @@ def test_methods_lists_the_presets(capsys):
     assert all(re.search(rf"^{name} ", printed, re.M) for name in presets.names())
 
 
-def test_a_column_that_the_table_lacks_is_named(tmp_path, capsys, monkeypatch):
+def refused(words, monkeypatch, capsys):
+    """What the command says of an input that is at fault."""
     import sys
 
     from hedgerow.cli import main
 
-    table = tmp_path / "small.csv"
-    table.write_text("COUNTY,AGE\n1,30\n")
-    out = tmp_path / "out.csv"
-    monkeypatch.setattr(
-        sys,
-        "argv",
-        f"hedgerow synth {table} -s preset:census1940-field-groups -m field-groups -e 1 -o {out}".split(),
-    )
+    monkeypatch.setattr(sys, "argv", ["hedgerow", *map(str, words)])
     with pytest.raises(SystemExit) as stopped:
         main()
     assert stopped.value.code == 2
-    said = capsys.readouterr().err
+    return capsys.readouterr().err
+
+
+def test_a_column_that_the_table_lacks_is_named(tmp_path, capsys, monkeypatch):
+    table = tmp_path / "small.csv"
+    table.write_text("COUNTY,AGE\n1,30\n")
+    out = tmp_path / "out.csv"
+    words = ["synth", table, "-s", "preset:census1940-field-groups", "-m", "field-groups", "-e", "1", "-o", out]
+    said = refused(words, monkeypatch, capsys)
     assert '"URBAN"' in said
     assert "No row was read" in said
+    assert not out.exists()
+
+
+BROKEN = """
+about: a preset with a slip of the pen
+schema:
+  dataset: small
+  columns:
+    race: {type: code, size: 3}
+    raced: {type: code, size: 9}
+options:
+  field-groups: {groups: [[race, racd]]}
+  match3: {marginals: [[race, racd]]}
+"""
+
+
+@pytest.mark.parametrize("method", ["field-groups", "match3"])
+def test_an_unknown_column_in_a_preset_costs_nothing(method, tmp_path, capsys, monkeypatch):
+    from hedgerow import Budget
+    from hedgerow.private.ledger import Ledger
+
+    (tmp_path / "broken.yaml").write_text(BROKEN)
+    monkeypatch.setattr(presets, "_FOLDER", tmp_path)
+    table, ledger, out = tmp_path / "small.csv", tmp_path / "small.ledger", tmp_path / "out.csv"
+    table.write_text("race,raced\n1,3\n")
+    Ledger.create(ledger, "small", Budget(2.0, 1e-8))
+    words = ["synth", table, "-s", "preset:broken", "-m", method, "-e", "1", "-o", out, "--ledger", ledger]
+    said = refused(words, monkeypatch, capsys)
+    assert re.search('unknown column "racd".*Did you mean "raced"', said, re.S)
+    assert "Nothing was spent" in said
+    assert len(Ledger(ledger).entries()) == 1  # the opening alone
     assert not out.exists()
 
 

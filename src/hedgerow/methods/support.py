@@ -6,6 +6,7 @@ The winner of Match 3 knew the cities of every state, but not the state: the noi
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -31,9 +32,14 @@ def read_families(value: Any) -> Families:
     except (OSError, UnicodeDecodeError):
         raise OptionError(f'support: "{name}" is not a file that can be read as text. Nothing was read.') from None
     except (KeyError, TypeError, ValueError):
+        members = ()
+    if not members:
         raise OptionError(
             f'support: "{name}" must be a CSV with the heads code (a whole number) and family. Nothing was read.'
-        ) from None
+        )
+    twice = [code for code, count in Counter(code for code, _ in members).items() if count > 1]
+    if twice:
+        raise OptionError(f'support: "{name}" lists code {twice[0]} more than once. Nothing was read.')
     return ((column, members),)
 
 
