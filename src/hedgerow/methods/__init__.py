@@ -17,6 +17,7 @@ _METHODS = {
     "match3": "hedgerow.methods.match3:Match3",
     "mst": "hedgerow.methods.mst:MST",
     "mwem": "hedgerow.methods.mwem:MWEM",
+    "privsyn": "hedgerow.methods.privsyn:PrivSyn",
 }
 DEFAULT = "aim"
 

@@ -12,6 +12,7 @@ _KINDS = {
     "expanded": "hedgerow.models.expanded:Expanded",
     "graphical": "hedgerow.models.graphical:GraphicalModel",
     "histograms": "hedgerow.models.histograms:Histograms",
+    "records": "hedgerow.models.records:Records",
 }
 
 

@@ -1,0 +1,111 @@
+// hedgerow._records: rows shaped to target marginals. Public side: it never sees data.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/vector.h>
+
+#include "exchange.h"
+#include "records.h"
+#include "selection.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace hedgerow;
+
+namespace {
+
+using CodesArray = nb::ndarray<uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using ConstCodes = nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Shares = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Rows = nb::ndarray<int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+Coins read_coins(const std::vector<uint64_t>& words) {
+    if (words.size() != 4) throw std::invalid_argument("coins need four words");
+    return Coins(words.data());
+}
+
+std::vector<Target> read_targets(const std::vector<uint32_t>& sizes, const std::vector<std::vector<int>>& marginals,
+                                 const std::vector<Shares>& shares) {
+    if (marginals.size() != shares.size()) throw std::invalid_argument("one array of shares per marginal is needed");
+    std::vector<Target> targets;
+    for (size_t i = 0; i < marginals.size(); ++i) {
+        Target target{marginals[i], {}, shares[i].data(), 1};
+        for (int place : target.places) {
+            target.sizes.push_back(sizes.at(place));
+            target.cells *= sizes.at(place);
+        }
+        if (static_cast<int64_t>(shares[i].shape(0)) != target.cells || target.cells > int64_t{1} << 31)
+            throw std::invalid_argument("a marginal needs one share per cell");
+        targets.push_back(std::move(target));
+    }
+    return targets;
+}
+
+template <class Array> int64_t common_length(const std::vector<Array>& columns, const std::vector<uint32_t>& sizes) {
+    if (columns.size() != sizes.size()) throw std::invalid_argument("one column per attribute is needed");
+    const size_t rows = columns.empty() ? 0 : columns[0].shape(0);
+    for (size_t i = 0; i < columns.size(); ++i) {
+        if (columns[i].shape(0) != rows) throw std::invalid_argument("columns of different lengths");
+        for (size_t row = 0; row < rows; ++row)
+            if (columns[i].data()[row] >= sizes[i]) throw std::invalid_argument("a code outside its attribute");
+    }
+    if (rows >= uint64_t{1} << 31) throw std::invalid_argument("too many rows");
+    return static_cast<int64_t>(rows);
+}
+
+void update(const std::vector<CodesArray>& columns, const std::vector<uint32_t>& sizes,
+            const std::vector<std::vector<int>>& marginals, const std::vector<Shares>& shares, int iterations,
+            double decay, int stride, int exchanges, const std::vector<uint64_t>& words) {
+    std::vector<Target> targets = read_targets(sizes, marginals, shares);
+    const int64_t rows = common_length(columns, sizes);
+    if (stride < 1) throw std::invalid_argument("the stride must be at least 1");
+    Codes codes;
+    for (const auto& column : columns) codes.push_back(column.data());
+    const Coins coins = read_coins(words);
+    nb::gil_scoped_release released;
+    if (rows == 0) return;
+    Updater updater(codes, rows, targets, coins);
+    updater.run({iterations, decay, stride});
+    Exchange(codes, rows, targets, updater.coins()).run(exchanges);
+}
+
+// Fills `self` with a selection from a pool; a free function, because it reads numpy arrays.
+void make_selection(Selection* self, const std::vector<ConstCodes>& columns, const std::vector<uint32_t>& sizes,
+                    const std::vector<std::vector<int>>& marginals, const std::vector<Shares>& shares,
+                    const std::vector<double>& weights) {
+    const std::vector<Target> targets = read_targets(sizes, marginals, shares);
+    const int64_t rows = common_length(columns, sizes);
+    if (weights.size() != targets.size()) throw std::invalid_argument("one weight per marginal is needed");
+    std::vector<uint32_t> cells(rows * targets.size());
+    std::vector<float> all_shares, all_weights;
+    for (size_t m = 0; m < targets.size(); ++m) {
+        const auto first = static_cast<uint32_t>(all_shares.size());
+        for (int64_t row = 0; row < rows; ++row) {
+            uint32_t cell = 0;
+            for (size_t i = 0; i < targets[m].places.size(); ++i)
+                cell = cell * targets[m].sizes[i] + columns[targets[m].places[i]].data()[row];
+            cells[row * targets.size() + m] = first + cell;
+        }
+        all_shares.insert(all_shares.end(), targets[m].shares, targets[m].shares + targets[m].cells);
+        all_weights.resize(all_shares.size(), static_cast<float>(weights[m]));
+    }
+    new (self) Selection(std::move(cells), rows, std::move(all_shares), std::move(all_weights));
+}
+
+void choose(Selection& selection, const Rows& chosen, int64_t candidates, int sweeps,
+            const std::vector<uint64_t>& words) {
+    if (candidates < 0 || static_cast<int64_t>(chosen.shape(0)) > selection.pool())
+        throw std::invalid_argument("more rows are asked than the pool holds");
+    const Coins coins = read_coins(words);
+    nb::gil_scoped_release released;
+    selection.choose(static_cast<int64_t>(chosen.shape(0)), candidates, sweeps, coins, chosen.data());
+}
+
+}  // namespace
+
+NB_MODULE(_records, m) {
+    m.def("update", &update, "columns"_a.noconvert(), "sizes"_a, "marginals"_a, "shares"_a, "iterations"_a, "decay"_a,
+          "stride"_a, "exchanges"_a, "words"_a);
+    nb::class_<Selection>(m, "Selection")
+        .def("__init__", &make_selection, "columns"_a, "sizes"_a, "marginals"_a, "shares"_a, "weights"_a)
+        .def("choose", &choose, "chosen"_a.noconvert(), "candidates"_a, "sweeps"_a, "words"_a);
+}
