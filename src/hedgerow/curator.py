@@ -92,6 +92,11 @@ class Curator(Protocol):
         ...
 
     @property
+    def epsilon(self) -> float:
+        """The ε that the run was given: write-ups state thresholds in it. What may be spent is `remaining`."""
+        ...
+
+    @property
     def remaining(self) -> Amount:
         """What this run may still spend."""
         ...
@@ -164,6 +169,10 @@ class RecodedCurator:
     def public(self) -> CodedTable | None:
         rows = self._base.public
         return None if rows is None else self._recoding.rows(rows)
+
+    @property
+    def epsilon(self) -> float:
+        return self._base.epsilon
 
     @property
     def remaining(self) -> Amount:

@@ -124,6 +124,7 @@ class Run:
             columns,
             self.progress,
             public,
+            self.budget.epsilon,
         )
         model = self.method.run(vault, self.progress)
         certificate = Certificate(

@@ -45,8 +45,10 @@ class Vault:
         columns: Mapping[str, Marginal] | None = None,
         progress: Progress | None = None,
         public: CodedTable | None = None,
+        epsilon: float = math.nan,
     ):
         self.domain = domain
+        self.epsilon = epsilon
         self.public = public
         self.columns = columns if columns is not None else {name: (name,) for name in domain.names}
         self.rows_per_person = rows_per_person
