@@ -100,8 +100,9 @@ class TreeQuery:
     """Counts of (leaf, label) for a public tree over the attributes: a row reaches exactly one leaf.
 
     Node i splits on attribute number `split[i]` of `attributes`; its child for code c is node `child[i] + c`.
-    A leaf has `split[i] == -1` and `child[i]` is its number. The cell is leaf · label size + label code;
-    without a label it is the leaf.
+    A leaf has `split[i] == -1` and `child[i]` is its number. Nodes may share their children, and leaves a number: that
+    is how a range of codes becomes one branch. The cell is leaf · label size + label code; without a label it is the
+    leaf.
     """
 
     def __init__(
@@ -121,9 +122,9 @@ class TreeQuery:
         self.split_sizes = domain.shape(attributes)
         self.attributes: Marginal = domain.marginal([*attributes, *([label] if label else [])])
         self.sizes = dict(zip(self.attributes, domain.shape(self.attributes), strict=True))
-        leaves = self.child[self.split < 0]
+        leaves = np.unique(self.child[self.split < 0])
         self.leaves = len(leaves)
-        if not np.array_equal(np.sort(leaves), np.arange(self.leaves)):
+        if not np.array_equal(leaves, np.arange(self.leaves)):
             raise HedgerowError("the leaves of a tree must be numbered 0, 1, 2, …")
         self._check_children()
 

@@ -18,6 +18,7 @@ _METHODS = {
     "mst": "hedgerow.methods.mst:MST",
     "mwem": "hedgerow.methods.mwem:MWEM",
     "privsyn": "hedgerow.methods.privsyn:PrivSyn",
+    "rdt": "hedgerow.methods.rdt:RDT",
 }
 DEFAULT = "aim"
 

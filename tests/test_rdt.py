@@ -1,0 +1,148 @@
+"""rdt: one stack of leaf counts, synthetic rows alone in the trees; and the printed procedure, which replay catches."""
+
+import numpy as np
+import pytest
+
+import hedgerow as hr
+from hedgerow.audit import check_method
+from hedgerow.audit.method import BUDGETS, KINDS, pairs, replay_pair
+from hedgerow.errors import LimitError, OptionError
+from hedgerow.methods import build
+from hedgerow.methods.rdt import RDT
+from hedgerow.models.histograms import Histograms
+from hedgerow.models.model import block_coins
+from hedgerow.private.ledger import Ledger
+from hedgerow.progress import Limits, Progress
+from hedgerow.samples import opm
+
+SCHEMA = hr.Schema.parse(opm.SCHEMA.split("  pay:")[0])
+
+
+@pytest.fixture(scope="module")
+def table():
+    return opm.generate(20_000).drop_columns(["pay"])
+
+
+def release(table, epsilon=2.0, delta=1e-9, limits=None, **options):
+    return hr.synthesize(
+        table, SCHEMA, hr.Budget(epsilon, delta), RDT(**options), unsafe_noise_seed=4, progress=Progress(limits)
+    )
+
+
+def test_trees_keep_every_law():
+    """The registry's check runs on a few rows, which deserve no trees; this one has them."""
+    check_method(RDT(height=3, trees=2, sweeps=1))
+
+
+@pytest.mark.parametrize("pair", list(pairs(len(KINDS))), ids=KINDS)
+def test_clipped_leaves_replay(pair):
+    replay_pair(RDT(height=4, trees=1, noise="clip"), BUDGETS[0], pair)
+
+
+@pytest.mark.parametrize("delta", [1e-9, 0.0])
+def test_all_trees_of_all_attributes_are_one_stack_that_a_row_touches_once_each(table, delta):
+    made = release(table, delta=delta, trees=3, height=3)
+    total, one_ways, leaves = made.certificate.charges
+    assert [len(charge.queries) for charge in (total, one_ways, leaves)] == [1, 7, 21]
+    assert set(leaves.weights) == {1.0}
+    assert leaves.sensitivity == pytest.approx(21 if delta == 0 else 21**0.5)
+    assert made.certificate.spent == made.certificate.whole
+    assert sorted({query["label"] for query in leaves.queries}) == sorted(SCHEMA.encoding().domain.names)
+
+
+def heights(made):
+    """How many attributes the answers to the leaf charge show on a path."""
+    query = made.answers[-1].measurements[0].query
+    node, depth = 0, 0
+    while query.split[node] >= 0:
+        node, depth = query.child[node], depth + 1
+    return depth + 1
+
+
+def test_trees_grow_with_the_budget(table):
+    small, large = (heights(release(table, epsilon)) for epsilon in (1.0, 30.0))
+    assert 1 < small < large <= 7
+
+
+def test_a_budget_that_allows_no_tree_is_spent_on_columns(table):
+    made = release(table.slice(0, 200), 0.1)
+    assert isinstance(made.model, Histograms)
+    assert made.certificate.spent == made.certificate.whole
+    assert [len(charge.queries) for charge in made.certificate.charges] == [1, 7]
+
+
+def test_one_column_and_columns_with_one_value_need_no_trees():
+    import pyarrow as pa
+
+    schema = hr.Schema.parse("columns: {a: {type: code, size: 4}, b: {type: code, size: 1}}")
+    rows = pa.table({"a": np.arange(500) % 4, "b": np.zeros(500, dtype=np.int64)})
+    made = hr.synthesize(rows, schema, hr.Budget(5.0), RDT(height=3))
+    assert made.certificate.spent == made.certificate.whole
+    assert made.sample(10).num_rows == 10
+
+
+def test_a_tree_too_large_is_refused_before_anything_is_spent(table, tmp_path):
+    books = tmp_path / "opm.ledger"
+    Ledger.create(books, "opm", hr.Budget(4.0))
+    before = books.read_bytes()
+    with pytest.raises(LimitError, match="height 7"):
+        hr.synthesize(table, SCHEMA, hr.Budget(1.0), RDT(height=7), ledger=books, limits=Limits(memory=8 << 20))
+    assert books.read_bytes() == before
+
+
+def test_relations_are_kept_that_independent_columns_lose(table):
+    """Occupations 1–4 belong to the agencies E–H, 5–8 to A–D: independent columns mix a quarter of the rows."""
+
+    def mixed(rows):
+        early = np.asarray(rows["agency"].cast("string").to_numpy(zero_copy_only=False).astype(str) < "E")
+        high = np.asarray(rows["occupation"].to_numpy(zero_copy_only=False).astype(str) > "0004")
+        return float((early != high).mean())
+
+    assert mixed(table) == 0
+    independent = hr.synthesize(table, SCHEMA, hr.Budget(8.0), "independent", unsafe_noise_seed=1)
+    assert mixed(independent.sample()) > 0.2
+    assert mixed(release(table, 8.0).sample()) < 0.16
+    three = table.select(["sex", "agency", "occupation"])
+    schema = hr.Schema.parse(opm.SCHEMA.split("  education:")[0]).to_dict()
+    schema["columns"] = {name: schema["columns"][name] for name in three.column_names}
+    full = hr.synthesize(three, hr.Schema.from_dict(schema), hr.Budget(1e4), RDT(height=3), unsafe_noise_seed=1)
+    assert mixed(full.sample()) == 0  # a tree of full height makes no combination that the rows do not have
+
+
+def test_shrinking_helps_where_leaves_are_noisy(table):
+    encoding = SCHEMA.encoding()
+    real = encoding.encode(table.combine_chunks())
+
+    def error(made):
+        rows = made.model.draw(20_000, block_coins(0, 0))
+        sizes = {attribute.name: attribute.size for attribute in encoding.domain}
+        shares = [(np.bincount(t[n], minlength=sizes[n]) for t in (real, rows)) for n in sizes]
+        return np.mean([np.abs(ours - theirs).sum() for ours, theirs in shares])
+
+    assert error(release(table, 1.0, height=4)) < 0.5 * error(release(table, 1.0, height=4, noise="clip"))
+
+
+def test_the_order_says_what_is_drawn_first(table):
+    made = release(table, order=("sex", "agency"), height=2)
+    labels = [forest.label for forest in made.model.forests]
+    assert labels[:2] == ["sex", "agency"]
+    assert sorted(labels) == sorted(SCHEMA.encoding().domain.names)
+    with pytest.raises(OptionError, match=r'order: unknown column "sxe".*Did you mean "sex"'):
+        release(table, order=("sxe",))
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"trees": "0"}, "at least one tree"),
+        ({"sweeps": "0"}, "at least one tree and one sweep"),
+        ({"ranges": "1"}, "splits nothing"),
+        ({"noise": "none"}, "shrink"),
+        ({"columns": "1"}, "between 0 and 1"),
+        ({"hight": "3"}, 'Did you mean "height"'),
+    ],
+)
+def test_bad_options_are_refused(options, complaint):
+    with pytest.raises(OptionError, match=complaint):
+        build("rdt", options)
+    assert build("rdt", {"order": "a,b", "noise": "clip"}) == RDT(order=("a", "b"), noise="clip")
