@@ -187,6 +187,27 @@ def test_support_from_a_file(tmp_path):
     assert release(method).certificate.charges[1].queries[0]["cells"] == 5 * 2
 
 
+def test_support_from_the_command_line(tmp_path, monkeypatch):
+    import sys
+
+    import pyarrow.parquet as pq
+
+    from hedgerow.cli import main
+
+    (tmp_path / "rows.yaml").write_text(SCHEMA)
+    (tmp_path / "cities.csv").write_text("code,family\n0,here\n1,here\n2,here\n3,here\n4,there\n5,there\n")
+    pq.write_table(rows(), tmp_path / "rows.parquet")
+    monkeypatch.chdir(tmp_path)
+    words = "synth rows.parquet -s rows.yaml -m match3 -e 0.05 -o out.parquet --set support=city:cities.csv"
+    monkeypatch.setattr(sys, "argv", ["hedgerow", *words.split(), "-q", "--unsafe-noise-seed", "3"])
+    with pytest.raises(SystemExit) as done:
+        main()
+    assert not done.value.code
+    made = hr.Release.load("out.release")
+    assert made.certificate.charges[1].queries[0]["cells"] == 5 * 2  # the cities of the other family are one cell
+    assert (np.asarray(made.sample(2000)["city"]) < 4).mean() > 0.95
+
+
 # what is refused
 
 
