@@ -1,10 +1,13 @@
 """rdt: one stack of leaf counts, synthetic rows alone in the trees; and the printed procedure, which replay catches."""
 
+import importlib
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.audit import check_method
+from hedgerow.audit import Violation, check_method
 from hedgerow.audit.method import BUDGETS, KINDS, pairs, replay_pair
 from hedgerow.errors import LimitError, OptionError
 from hedgerow.methods import build
@@ -15,6 +18,7 @@ from hedgerow.private.ledger import Ledger
 from hedgerow.progress import Limits, Progress
 from hedgerow.samples import opm
 
+ROOT = Path(__file__).resolve().parent.parent
 SCHEMA = hr.Schema.parse(opm.SCHEMA.split("  pay:")[0])
 
 
@@ -146,3 +150,48 @@ def test_bad_options_are_refused(options, complaint):
     with pytest.raises(OptionError, match=complaint):
         build("rdt", options)
     assert build("rdt", {"order": "a,b", "noise": "clip"}) == RDT(order=("a", "b"), noise="clip")
+
+
+@pytest.fixture
+def printed(monkeypatch):
+    """The module of the printed procedure, which is not part of the package."""
+    monkeypatch.syspath_prepend(ROOT / "reproduce")
+    return importlib.import_module("printed_trees")
+
+
+@pytest.mark.parametrize("stage", ["frequencies", "proportions"])
+@pytest.mark.parametrize("pair", list(pairs(len(KINDS))), ids=KINDS)
+def test_replay_catches_the_printed_procedure(printed, stage, pair):
+    with pytest.raises(Violation, match="although every answer was the same"):
+        replay_pair(printed.PrintedTrees(stage, height=3), BUDGETS[0], pair)
+
+
+def test_the_printed_procedure_has_no_guarantee_and_no_ledger_takes_it(printed, table, tmp_path):
+    method = printed.PrintedTrees(height=3)
+    made = hr.synthesize(table.slice(0, 500), SCHEMA, hr.Budget(1.0), method)
+    assert made.certificate.guarantee is None
+    assert made.sample().num_rows == 500  # it even tells the number of rows
+    Ledger.create(tmp_path / "opm.ledger", "opm", hr.Budget(4.0))
+    with pytest.raises(OptionError, match="without a guarantee"):
+        hr.synthesize(table, SCHEMA, hr.Budget(1.0), method, ledger=tmp_path / "opm.ledger")
+
+
+def test_the_printed_steps_by_hand(printed):
+    """Two leaves: three rows of label 0, one of label 1; one row alone."""
+    counts = np.array([[3.0, 1.0], [0.0, 1.0]])
+    leaves, labels = np.array([0, 0, 0, 0, 1], dtype=np.uint32), np.array([0, 0, 0, 1, 1], dtype=np.uint8)
+    assert printed.removal_changes(counts, leaves, labels).tolist() == pytest.approx([1 / 12] * 3 + [1 / 4, 1.0])
+    unchanged = printed.PrintedTrees("none").perturbed(counts, np.random.default_rng(0))
+    assert unchanged.tolist() == [[0.75, 0.25], [0.0, 1.0]]
+    certain = printed.drawn([unchanged], [np.ones(40_000, dtype=np.uint32)], np.random.default_rng(0))
+    assert (certain == 1).all()
+    mixed = printed.drawn([unchanged], [np.zeros(40_000, dtype=np.uint32)], np.random.default_rng(0))
+    assert mixed.mean() == pytest.approx(0.25, abs=0.02)
+
+
+def test_truncated_noise_never_makes_a_proportion_negative_and_follows_its_law(printed):
+    """Given noise ≥ −p, P(noise > 0) = ½ / (1 − ½e^(−p/b)); at p = b that is 0.6127."""
+    shares = np.full((1, 100_000), 0.1)
+    noise = printed.truncated_laplace(shares, 0.1, np.random.default_rng(1))
+    assert (shares + noise >= 0).all()
+    assert (noise > 0).mean() == pytest.approx(0.5 / (1 - 0.5 * np.exp(-1)), abs=0.01)

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from hedgerow.curator import Curator
-from hedgerow.domain import IntArray
+from hedgerow.domain import CodedTable, IntArray
+from hedgerow.engines.arrow import ArrowEngine
 from hedgerow.errors import HedgerowError
 from hedgerow.private.exact import SparseCounts
 from hedgerow.private.vault import Vault
@@ -22,11 +23,8 @@ PRINTED = "a procedure as printed, which looks at exact counts"
 
 def exact_counts(curator: Curator, queries: Sequence[Query]) -> list[IntArray]:
     """Every cell of the queries, without noise. From here on the run has no guarantee."""
-    if not isinstance(curator, Vault):
-        raise HedgerowError("exact counts come from the vault itself, not from a recoding of it.")
-    curator.exposed = PRINTED
     found = []
-    for query, exact in zip(queries, curator._engine.count(queries), strict=True):
+    for query, exact in zip(queries, _exposed(curator)._engine.count(queries), strict=True):
         counts = exact.opened()
         if isinstance(counts, SparseCounts):
             dense: IntArray = np.zeros(query.cells, dtype=np.int64)
@@ -34,3 +32,20 @@ def exact_counts(curator: Curator, queries: Sequence[Query]) -> list[IntArray]:
             counts = dense
         found.append(counts)
     return found
+
+
+def exact_rows(curator: Curator) -> CodedTable:
+    """The coded rows themselves: a printed procedure makes each synthetic row from a true one."""
+    vault = _exposed(curator)
+    engine = vault._engine
+    if not isinstance(engine, ArrowEngine):
+        raise HedgerowError("rows come from the embedded engine only.")
+    columns = engine._prepared.columns
+    return {name: codes.copy() for name, codes in zip(vault.domain.names, columns, strict=True)}
+
+
+def _exposed(curator: Curator) -> Vault:
+    if not isinstance(curator, Vault):
+        raise HedgerowError("exact counts come from the vault itself, not from a recoding of it.")
+    curator.exposed = PRINTED
+    return curator
