@@ -8,6 +8,7 @@
 #include "draw.h"
 #include "elimination.h"
 #include "network.h"
+#include "partitions.h"
 #include "vectors.h"
 
 namespace nb = nanobind;
@@ -164,6 +165,31 @@ std::vector<double> junction_cells(const std::vector<double>& sizes, const std::
     return result;
 }
 
+Merges merge_sequence(const Input& sorted) {
+    nb::gil_scoped_release released;
+    return IntervalMerger(sorted.data(), static_cast<int64_t>(sorted.shape(0))).run();
+}
+
+Splits split_sequence(const Input& counts, const std::vector<int64_t>& shape, int64_t most, bool by_mass) {
+    int64_t cells = shape.empty() ? 0 : 1;
+    for (int64_t size : shape) cells *= size;
+    if (cells < 1 || static_cast<int64_t>(counts.shape(0)) != cells)
+        throw std::invalid_argument("a table needs one count per cell of its shape");
+    nb::gil_scoped_release released;
+    return BoxSplitter(counts.data(), shape, by_mass ? Worth::mass : Worth::error).run(most);
+}
+
+void label_cells(const Splits& splits, int64_t blocks,
+                 nb::ndarray<int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>& labels) {
+    int64_t cells = 1;
+    for (int64_t size : splits.shape) cells *= size;
+    if (static_cast<int64_t>(labels.shape(0)) != cells || blocks < 1 ||
+        blocks > static_cast<int64_t>(splits.blocks.size()) + 1)
+        throw std::invalid_argument("labels need one entry per cell, and no more blocks than there are");
+    nb::gil_scoped_release released;
+    label(splits, blocks - 1, labels.data());
+}
+
 }  // namespace
 
 NB_MODULE(_model, m) {
@@ -190,6 +216,14 @@ NB_MODULE(_model, m) {
         .def("gather", &gather, nb::arg("marginals"), nb::arg("out").noconvert())
         .def("scatter", &scatter, nb::arg("values"), nb::arg("leaves").noconvert())
         .def("project", &project, nb::arg("values").noconvert());
+    nb::class_<Merges>(m, "Merges")
+        .def_ro("boundaries", &Merges::boundaries)
+        .def_ro("errors", &Merges::errors);
+    nb::class_<Splits>(m, "Splits")
+        .def_ro("errors", &Splits::errors)
+        .def("label", &label_cells, nb::arg("blocks"), nb::arg("labels").noconvert());
+    m.def("merge_sequence", &merge_sequence, nb::arg("sorted"));
+    m.def("split_sequence", &split_sequence, nb::arg("counts"), nb::arg("shape"), nb::arg("most"), nb::arg("by_mass"));
     m.def("inner_products", &inner_products, nb::arg("vectors"), nb::arg("with_"));
     m.def("add_combination", &add_combination, nb::arg("factors"), nb::arg("vectors"), nb::arg("to").noconvert());
     m.def("contract", &contract_tensors, nb::arg("sizes"), nb::arg("inputs"), nb::arg("axes"), nb::arg("kept"),
