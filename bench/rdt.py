@@ -58,9 +58,8 @@ def measure(path: str) -> None:
 
     schema = hr.Schema.parse(opm.SCHEMA.split(SCHEMA_END)[0])
     begin = time.process_time()
-    release = hr.synthesize(
-        path, schema, hr.Budget(1.0), RDT(trees=5, height=5, ranges=0)
-    )  # one branch per label, as printed
+    method = RDT(trees=5, height=5, ranges=0)  # one branch per label, as printed
+    release = hr.synthesize(path, schema, hr.Budget(1.0), method)
     release.save(Path(path).with_suffix(".release"))
     write_table(Path(path).with_name("synthetic.parquet"), release.encoding.arrow_schema, release.batches(opm.ROWS))
     whole = time.process_time() - begin
