@@ -95,7 +95,8 @@ def test_methods_and_examples_explain_themselves(hedgerow, tmp_path):
 def test_the_demo_says_what_it_does_and_where_things_are(hedgerow, tmp_path):
     done = hedgerow("demo", "--rows", 2000)
     assert done.code == 0, done.err
-    assert files(tmp_path / "demo") == ["private.parquet", "private.yaml", "synthetic.parquet", "synthetic.release"]
+    made = ["synthetic.html", "synthetic.parquet", "synthetic.release"]
+    assert files(tmp_path / "demo") == ["private.parquet", "private.yaml", *made]
     assert "demo/synthetic.parquet" in done.out
 
 

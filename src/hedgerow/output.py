@@ -34,6 +34,14 @@ def whole_file(path: Path) -> Iterator[Path]:
         partial.unlink(missing_ok=True)
 
 
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner can read: for what was computed from real rows."""
+    place = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    os.fchmod(place, 0o600)
+    with os.fdopen(place, "w", encoding="utf-8") as page:
+        page.write(text)
+
+
 def check_writable(path: Path, suffixes: Iterable[str] = ()) -> None:
     """Refuse an output that could not be written, before anything is spent."""
     wanted = tuple(suffixes)

@@ -102,6 +102,7 @@ def synth(
         typer.Option(min=0, help="Rows out (default: the noisy estimate). Do not type in the true number of rows."),
     ] = None,
     release: Annotated[Path | None, typer.Option(help="Release file (default: beside the output).")] = None,
+    report: Annotated[Path | None, typer.Option(help="A page (.html) about the release; may be published.")] = None,
     ledger: Annotated[Path | None, typer.Option(help="Lifetime ledger of the dataset; refuses overspend.")] = None,
     sign: Annotated[Path | None, typer.Option(help="Ed25519 private key (PEM) to sign the release with.")] = None,
     max_memory: Annotated[str, typer.Option(help="For example 4GB.")] = "4GB",
@@ -138,6 +139,7 @@ def synth(
         ledger=ledger,
         sign=sign,
         limits=Limits(size(max_memory), None if max_time is None else seconds(max_time)),
+        report=report,
         seed=seed,
         unsafe_noise_seed=unsafe_noise_seed,
         json=json_,
@@ -183,20 +185,27 @@ def evaluate(
     ],
     metrics: Annotated[
         str | None,
-        typer.Option(help="tvd1, tvd2, tvd3, k_marginal, range3, range5, svm; comma-separated, default all."),
+        typer.Option(
+            help="Comma-separated, default all: tvd1, tvd2, tvd3, worst, k_marginal, range3, range5, conjunctions, "
+            "pearson, kendall, cramers_v, subsample, pmse, unique_matches, apparent_matches, svm, boosting."
+        ),
     ] = None,
     target: Annotated[
-        str | None, typer.Option(help="The column that svm predicts; without it svm is left out.")
+        str | None, typer.Option(help="The column that classifiers predict; without it they are left out.")
+    ] = None,
+    identifiers: Annotated[
+        str | None, typer.Option(help="Columns that an outsider may know, comma-separated: for apparent_matches.")
     ] = None,
     ledger: Annotated[Path | None, typer.Option(help="The ledger that notes the look at exact data.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="The same seed asks the same queries.")] = 0,
     json_: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+    report: Annotated[Path | None, typer.Option(help="A page (.html) to write. PRIVATE.")] = None,
 ) -> None:
     """PRIVATE: compare a synthetic table with the real rows."""
     from hedgerow.cli.evaluate import run
 
-    run(real, synthetic, schema, metrics, target, ledger, seed, json_, quiet)
+    run(real, synthetic, schema, metrics, target, identifiers, ledger, report, seed, json_, quiet)
 
 
 @app.command()
@@ -225,7 +234,7 @@ def demo(
     out: Annotated[Path, typer.Option("-o", "--out", help="Folder to write to.")] = Path("demo"),
     rows: Annotated[int, typer.Option(min=1, help="Rows of the made-up private table.")] = 100_000,
 ) -> None:
-    """Make a table, a synthetic version of it and its release, from bundled sample data."""
+    """Make a table, a synthetic version of it, its release and its page, from bundled sample data."""
     from hedgerow.cli.example import run_demo
 
     run_demo(out, rows)

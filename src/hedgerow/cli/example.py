@@ -30,9 +30,10 @@ def run_demo(folder: Path, rows: int) -> None:
     """From nothing to a synthetic table, showing each step as it would be typed."""
     folder.mkdir(parents=True, exist_ok=True)
     private, schema, out = folder / "private.parquet", folder / "private.yaml", folder / "synthetic.parquet"
+    page = folder / "synthetic.html"
     print(f"$ hedgerow example opm -o {private} --rows {rows}")
     write_example("opm", private, rows, seed=0)
-    print(f"\n$ hedgerow synth {private} -s {schema} -e 1 -o {out}")
+    print(f"\n$ hedgerow synth {private} -s {schema} -e 1 -o {out} --report {page}")
     run(
         Request(
             table=str(private),
@@ -44,6 +45,7 @@ def run_demo(folder: Path, rows: int) -> None:
             out=out,
             rows=None,
             release=None,
+            report=page,
             ledger=None,
             sign=None,
             limits=Limits(),

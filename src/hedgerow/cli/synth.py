@@ -13,7 +13,7 @@ from hedgerow.certificate import share_of_whole
 from hedgerow.cli.progress import TerminalProgress, peak_rss_mb
 from hedgerow.errors import OptionError
 from hedgerow.methods import build
-from hedgerow.output import TABLE_SUFFIXES, check_writable, refuse_overwriting, write_table
+from hedgerow.output import TABLE_SUFFIXES, check_writable, refuse_overwriting, whole_file, write_table
 from hedgerow.presets import PREFIX, load
 from hedgerow.progress import Limits
 from hedgerow.release import Release, check_key
@@ -43,6 +43,7 @@ class Request:
     quiet: bool
     overwrite: bool = False
     public: str | None = None
+    report: Path | None = None
 
 
 def run(request: Request) -> None:
@@ -67,6 +68,8 @@ def run(request: Request) -> None:
     with progress.phase("draw rows"):
         warning = " ".join(made.certificate.statements()) if made.certificate.void else None
         rows = write_table(out, made.encoding.arrow_schema, made.batches(request.rows, request.seed), warning)
+    if request.report is not None:
+        _write_page(request.report, made, rows, request.seed, progress)
     report = {
         "method": request.method,
         "epsilon": request.epsilon,
@@ -76,6 +79,7 @@ def run(request: Request) -> None:
         "guarantee": made.certificate.to_json()["guarantee"],
         "out": str(out),
         "release": str(bundle),
+        "report": None if request.report is None else str(request.report),
         "phases": progress.phases,
         "peak_rss_mb": peak_rss_mb(),
     }
@@ -83,6 +87,14 @@ def run(request: Request) -> None:
         print(json.dumps(report))
     else:
         _summary(request, report, made)
+
+
+def _write_page(path: Path, made: Release, rows: int, seed: int, progress: TerminalProgress) -> None:
+    """The page of the release; nothing but the release goes into it."""
+    from hedgerow.pages.release import release_page
+
+    with progress.phase("draw the page"), whole_file(path) as partial:
+        partial.write_text(release_page(made, rows, seed), encoding="utf-8")
 
 
 def _options(request: Request) -> dict[str, Any]:
@@ -98,6 +110,9 @@ def _outputs(request: Request) -> tuple[Path, Path]:
     bundle = request.release or request.out.with_suffix(".release")
     check_writable(request.out, TABLE_SUFFIXES)
     check_writable(bundle)
+    pages = [] if request.report is None else [request.report]
+    for page in pages:
+        check_writable(page, (".html",))
     inputs = {
         "private table": Path(request.table),
         "schema": Path(request.schema),
@@ -105,7 +120,7 @@ def _outputs(request: Request) -> tuple[Path, Path]:
         "ledger": request.ledger,
         "key": request.sign,
     }
-    refuse_overwriting([request.out, bundle], inputs)
+    refuse_overwriting([request.out, bundle, *pages], inputs)
     if bundle.exists() and not request.overwrite:
         raise OptionError(
             f'"{bundle}" is a release already, which may have been paid for; nothing was read. '
@@ -119,6 +134,8 @@ def _outputs(request: Request) -> tuple[Path, Path]:
 def _summary(request: Request, report: dict[str, Any], made: Release) -> None:
     print(f"{report['out']}: {report['rows']:,} synthetic rows, {report['columns']} columns")
     print(f"{report['release']}: model and certificate; check it with: hedgerow verify {report['release']}")
+    if request.report is not None:
+        print(f"{request.report}: a page about it that may be published")
     for statement in made.certificate.statements()[:1]:
         print(statement)
     if request.ledger is None and not made.certificate.void:

@@ -54,6 +54,15 @@ def marginal_distances(
     return distances(real, synthetic, domain, chosen_marginals(domain, degree, seed, most))
 
 
+def worst_marginals(
+    real: CodedTable, synthetic: CodedTable, domain: Domain, degree: int, *, seed: int = 0, most: int = 10
+) -> list[tuple[Marginal, float]]:
+    """The marginals of `degree` attributes with the largest total variation distances, the largest first."""
+    marginals = chosen_marginals(domain, degree, seed)
+    far = distances(real, synthetic, domain, marginals)
+    return [(marginals[place], float(far[place])) for place in np.argsort(-far, kind="stable")[:most]]
+
+
 def distances(real: CodedTable, synthetic: CodedTable, domain: Domain, marginals: Sequence[Marginal]) -> Counts:
     """The total variation distance of each marginal: exactly 0 for equal shares, exactly 1 for disjoint ones.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,6 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hedgerow.errors import OptionError
+from hedgerow.output import write_private
+from hedgerow.pages.markup import tag
+from hedgerow.pages.shell import private_page, table
 from hedgerow.schema import Schema
 from hedgerow.schema.arrays import texts
 
@@ -52,10 +54,7 @@ def write_misfits(source: Source, schema: Schema, path: Path) -> list[Misfits]:
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
         raise OptionError(f'"{path}" cannot be written. Nothing was read.')
     misfits = count_misfits(source.batches(list(schema.columns)), schema)
-    place = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    os.fchmod(place, 0o600)
-    with os.fdopen(place, "w", encoding="utf-8") as page:
-        page.write(_page(schema, misfits))
+    write_private(path, _page(schema, misfits))
     return misfits
 
 
@@ -82,30 +81,22 @@ def _blank(batch: pa.RecordBatch, columns: tuple[str, ...]) -> np.ndarray[tuple[
 
 
 def _page(schema: Schema, misfits: list[Misfits]) -> str:
-    rows = "\n".join(
-        f"<tr><td>{html.escape(' + '.join(each.columns))}</td><td>{each.rows:,}</td><td>{each.blank:,}</td>"
-        f"<td>{each.outside:,}</td><td>{html.escape(each.fate) if each.outside else ''}</td></tr>"
+    name = schema.dataset or "this table"
+    rows = [
+        [
+            " + ".join(each.columns),
+            f"{each.rows:,}",
+            f"{each.blank:,}",
+            f"{each.outside:,}",
+            each.fate if each.outside else "",
+        ]
         for each in misfits
+    ]
+    header = ["column", "rows", "blank, undeclared", "other misfits", "they are"]
+    return private_page(
+        f"misfits of {name}",
+        tag("h1", f"Misfits of {name}"),
+        tag("p", "Values that the schema does not hold. They are not errors: each is coded as the last column says."),
+        tag("p", "Exact counts of real rows: do not set bounds from them."),
+        table(header, rows, figures=(1, 2, 3)),
     )
-    name = html.escape(schema.dataset or "this table")
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>PRIVATE: misfits of {name}</title>
-<style>
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }}
-.private {{ background: #a40000; color: #fff; padding: .5rem 1rem; font-weight: bold; }}
-table {{ border-collapse: collapse; }} td, th {{ padding: .2rem .8rem; text-align: right; }}
-td:first-child, th:first-child, td:last-child, th:last-child {{ text-align: left; }}
-tr:nth-child(even) {{ background: #f2f2f2; }}
-</style></head><body>
-<p class="private">PRIVATE. Exact counts of real rows: do not publish, and do not set bounds from them.</p>
-<h1>Misfits of {name}</h1>
-<p>Values that the schema does not hold. They are not errors: each is coded as the last column says.</p>
-<table>
-<thead><tr><th>column</th><th>rows</th><th>blank, undeclared</th><th>other misfits</th><th>they are</th></tr></thead>
-<tbody>
-{rows}
-</tbody></table>
-</body></html>
-"""

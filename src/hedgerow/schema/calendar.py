@@ -83,7 +83,7 @@ class Datetime(SteppedColumn):
 
 
 def _step_label(step: str, first: datetime.date, last: datetime.date) -> str:
-    """A month by its month and a year by its year, also where the bounds cut it; other steps by their first and last."""
+    """A month by its month, a year by its year, also where the bounds cut it; other steps by their ends."""
     short = {"month": "%Y-%m", "year": "%Y", "day": "%Y-%m-%d", "hour": "%Y-%m-%d %H h", "minute": "%Y-%m-%d %H:%M"}
     if step in short:
         return first.strftime(short[step])

@@ -56,7 +56,7 @@ class Encoding:
         )
 
     def line(self, attribute: str) -> int:
-        """How many codes of an attribute, the first ones, are numbers or grades in their order; 0 for unordered ones."""
+        """How many codes of an attribute, the first ones, are numbers or grades in their order; 0 where unordered."""
         self.domain.place(attribute)
         block = next(block for block in self._blocks if attribute in block.names)
         column = self._columns[block.columns[0]]

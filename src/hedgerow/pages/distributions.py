@@ -1,0 +1,81 @@
+"""One column's distribution as a picture that fits: few values by name, many in their order, the rest summed up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hedgerow.domain import Counts
+from hedgerow.pages.charts import Bar, columns_of_bars, rows_of_bars
+from hedgerow.pages.markup import Markup
+
+MOST_NAMED = 14
+MOST_COLUMNS = 48
+
+
+@dataclass(frozen=True, eq=False)
+class Distribution:
+    """Values of several series over the codes of an attribute.
+
+    `line` is the number of codes, the first ones, that are in order. `spread` is the standard deviation of one value of
+    the first series, where it is noisy. `unit` says what a value is: "share" of the rows, or "rows".
+    """
+
+    name: str
+    labels: Sequence[str]
+    series: Sequence[tuple[str, Counts]]
+    line: int = 0
+    spread: float | None = None
+    unit: str = "share"
+
+    def picture(self, fills: Sequence[str]) -> Markup:
+        """Named bars for up to 14 values, otherwise a histogram (ordered) or the most frequent values (unordered)."""
+        title = f"{self.name}: {' and '.join(name for name, _ in self.series)}"
+        if len(self._shown()) <= MOST_NAMED:
+            return rows_of_bars(self._bars([[place] for place in self._shown()]), fills, title)
+        if self.line > MOST_NAMED:
+            return columns_of_bars(self._bars(self._runs()), fills, title, min(self.line, MOST_COLUMNS))
+        return rows_of_bars(self._bars(self._frequent()), fills, title)
+
+    def _shown(self) -> list[int]:
+        """Codes that occur somewhere, and every ordered one: a gap in a line is worth seeing."""
+        occurs = np.any([values != 0 for _, values in self.series], axis=0)
+        return [place for place in range(len(self.labels)) if occurs[place] or place < self.line]
+
+    def _runs(self) -> list[list[int]]:
+        """Neighbours merged into at most 48 columns, and the unordered codes one by one."""
+        runs = np.array_split(np.arange(self.line), min(self.line, MOST_COLUMNS))
+        return [*(run.tolist() for run in runs), *([place] for place in self._shown() if place >= self.line)]
+
+    def _frequent(self) -> list[list[int]]:
+        """The values that are frequent in any series, and one bar for all others."""
+        heights = np.max([values for _, values in self.series], axis=0)
+        order = np.argsort(-heights, kind="stable")
+        kept = sorted(order[: MOST_NAMED - 2].tolist(), key=lambda place: -heights[place])
+        return [*([place] for place in kept), sorted(order[MOST_NAMED - 2 :].tolist())]
+
+    def _bars(self, groups: Sequence[Sequence[int]]) -> list[Bar]:
+        return [self._bar(group) for group in groups]
+
+    def _bar(self, group: Sequence[int]) -> Bar:
+        heights = tuple(float(values[list(group)].sum()) for _, values in self.series)
+        whisker = None if self.spread is None else 2 * self.spread * len(group) ** 0.5
+        label = self._label(group)
+        said = [f"{name}: {self.said(height)}" for (name, _), height in zip(self.series, heights, strict=True)]
+        if whisker is not None:
+            said[0] += f" ± {self.said(whisker)}"
+        return Bar(label, heights, "\n".join([f"{self.name} = {label}", *said]), whisker)
+
+    def _label(self, group: Sequence[int]) -> str:
+        if len(group) == 1:
+            return self.labels[group[0]]
+        if group[-1] >= self.line:
+            return f"{len(group)} other values"
+        first, last = self.labels[group[0]], self.labels[group[-1]]
+        return f"{first.split(' – ')[0]} – {last.split(' – ')[-1]}"
+
+    def said(self, value: float) -> str:
+        """A value with its unit."""
+        return f"{100 * value:.2f} %" if self.unit == "share" else f"{value:,.0f} {self.unit}"

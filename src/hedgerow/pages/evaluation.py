@@ -1,0 +1,292 @@
+"""The page that compares a synthetic table with the real one. PRIVATE: what is handed in comes from real rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hedgerow.domain import Counts
+from hedgerow.pages.charts import MADE, REAL, Bar, heat_map, key, rows_of_bars
+from hedgerow.pages.distributions import Distribution
+from hedgerow.pages.markup import Content, Markup, joined, tag
+from hedgerow.pages.shell import contents, folded, private_page, section, table, tabs
+
+PICTURES_AT_ONCE = 18
+MOST_MAPPED = 100
+MOST_CORRELATED = 40
+
+
+@dataclass(frozen=True)
+class FigureView:
+    """A headline number, in words."""
+
+    name: str
+    title: str
+    text: str
+    meaning: str
+    headline: bool
+
+
+@dataclass(frozen=True, eq=False)
+class CorrelationView:
+    """One coefficient over some attributes, before and after."""
+
+    title: str
+    meaning: str
+    attributes: Sequence[str]
+    real: Counts
+    synthetic: Counts
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationView:
+    """All that the page shows, worked out already."""
+
+    name: str
+    rows: Mapping[str, int]
+    columns: int
+    figures: Sequence[FigureView]
+    distributions: Sequence[tuple[Distribution, float]]
+    """Each attribute's histogram and the distance of the two tables there."""
+    attributes: Sequence[str]
+    pairs: Mapping[tuple[int, int], float]
+    """Distances of cross tables by the places (row, column ≤ row) of their attributes."""
+    worst: Mapping[int, Sequence[tuple[tuple[str, ...], float]]]
+    """By degree, the marginals that are furthest apart."""
+    correlations: Sequence[CorrelationView]
+    missing: Sequence[tuple[str, float, float]]
+    """Column, share missing in the real and in the synthetic table, where a column has missing values."""
+    target: str | None = None
+    learnt: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """By machine, the share of real rows misclassified after training on synthetic and on real rows."""
+    majority: float | None = None
+
+
+def evaluation_page(view: EvaluationView) -> str:
+    """The whole page."""
+    parts: list[tuple[str, str, Content]] = [
+        ("figures", "In a few figures", _figures(view)),
+        ("columns", "Column by column", _columns(view)),
+        ("pairs", "Pair by pair", _pairs(view)),
+        ("worst", "Where it is worst", _worst(view)),
+        ("correlations", "What goes together", _correlations(view)),
+    ]
+    if view.learnt:
+        parts.append(("prediction", f"Predicting {view.target}", _prediction(view)))
+    parts += [("missing", "Missing values", _missing(view)), ("glossary", "Glossary", _glossary())]
+    return private_page(
+        f"evaluation of {view.name}",
+        tag("h1", f"How close is the synthetic {view.name} to the real one?"),
+        tag(
+            "p",
+            f"{view.rows['real']:,} real rows beside {view.rows['synthetic']:,} synthetic rows, "
+            f"{view.columns} columns. Everything here is computed from real rows without noise. Keep it as you keep "
+            "the table; a method or an ε that is chosen by it is not covered by the guarantee.",
+        ),
+        contents((name, title) for name, title, _ in parts),
+        [section(name, title, content) for name, title, content in parts],
+    )
+
+
+def _figures(view: EvaluationView) -> Markup:
+    tiles = [
+        tag(
+            "div",
+            tag("span", each.title, class_="name"),
+            tag("b", each.text),
+            tag("span", each.meaning),
+            class_="tile",
+            data_figure=each.name,
+        )
+        for each in view.figures
+        if each.headline
+    ]
+    rows = [[each.title, tag("code", each.name), each.text, each.meaning] for each in view.figures]
+    return joined(
+        tag("div", tiles, class_="tiles"),
+        folded("All figures", table(["figure", "name", "value", "in plain words"], rows, figures=(2,))),
+    )
+
+
+def _columns(view: EvaluationView) -> Markup:
+    ordered = sorted(view.distributions, key=lambda pair: -pair[1])
+    figures = [
+        tag(
+            "figure",
+            tag("figcaption", tag("b", shown.name), f" · {100 * distance:.2f} % of the rows differ"),
+            shown.picture([REAL, MADE]),
+        )
+        for shown, distance in ordered
+    ]
+    first, rest = figures[:PICTURES_AT_ONCE], figures[PICTURES_AT_ONCE:]
+    return joined(
+        tag("p", "Shares of rows, the columns with the largest difference first. Hover for the numbers."),
+        key((REAL, "real"), (MADE, "synthetic")),
+        tag("div", first, class_="grid"),
+        folded(f"{len(rest)} more columns", tag("div", rest, class_="grid")) if rest else "",
+        folded(
+            "The same as a table",
+            table(
+                ["column", "distance", "values"],
+                [[shown.name, f"{distance:.4f}", f"{len(shown.labels):,}"] for shown, distance in ordered],
+                figures=(1, 2),
+            ),
+        ),
+    )
+
+
+def _pairs(view: EvaluationView) -> Markup:
+    if len(view.attributes) < 2:
+        return tag("p", "The table has one column.")
+    most = max(view.pairs.values())
+    tips = {
+        (i, j): (
+            f"{view.attributes[i]}: {100 * value:.2f} % of the rows differ"
+            if i == j
+            else f"{view.attributes[j]} × {view.attributes[i]}: {100 * value:.2f} % of the rows differ"
+        )
+        for (i, j), value in view.pairs.items()
+    }
+    cut = (
+        f" Only the {MOST_MAPPED} attributes that differ most by themselves."
+        if len(view.attributes) >= MOST_MAPPED
+        else ""
+    )
+    return joined(
+        tag(
+            "p",
+            "Every cross table of two columns: the share of rows that would have to move to another cell to make the "
+            "two tables equal. The diagonal is the column by itself. Hover, touch, or tab to the map and use the arrow "
+            "keys." + cut,
+        ),
+        tag(
+            "figure",
+            tag("figcaption", f"Pale: equal. Strongest: {100 * most:.1f} % of the rows differ."),
+            tag("div", heat_map(view.attributes, view.pairs, tips, "Distance of every pair", most=most), class_="wide"),
+        ),
+    )
+
+
+def _worst(view: EvaluationView) -> Markup:
+    kinds = {1: "single columns", 2: "pairs", 3: "triples"}
+    return tag(
+        "div",
+        [
+            table(
+                [kinds[degree], "distance"],
+                [[" × ".join(names), f"{distance:.4f}"] for names, distance in found],
+                figures=(1,),
+            )
+            for degree, found in view.worst.items()
+        ],
+        class_="grid",
+    )
+
+
+def _correlations(view: EvaluationView) -> Content:
+    if not view.correlations:
+        return tag("p", "The table has one column, so nothing can go together.")
+    return [joined(tag("h3", each.title), _correlation(each)) for each in view.correlations]
+
+
+def _correlation(view: CorrelationView) -> Markup:
+    """Before, after and the difference, of at most 40 attributes: those whose coefficients moved most."""
+    moved = np.abs(view.synthetic - view.real)
+    kept = np.sort(np.argsort(-moved.max(axis=1), kind="stable")[:MOST_CORRELATED])
+    names = [view.attributes[place] for place in kept]
+    cut = f" The {len(kept)} columns that moved most." if len(kept) < len(view.attributes) else ""
+
+    def picture(matrix: Counts, what: str) -> Markup:
+        inside = matrix[np.ix_(kept, kept)]
+        cells = [(i, j) for i in range(len(kept)) for j in range(i)]
+        values = {(i, j): float(inside[i, j]) for i, j in cells}
+        tips = {
+            (i, j): (
+                f"{names[j]} and {names[i]}\nreal {view.real[kept[i], kept[j]]:.3f}, "
+                f"synthetic {view.synthetic[kept[i], kept[j]]:.3f}"
+            )
+            for i, j in cells
+        }
+        most = max(map(abs, values.values()))
+        said = tag("figcaption", f"{view.title}, {what}. Strongest: {most:.3f}. Blue: below 0.")
+        return tag("figure", said, tag("div", heat_map(names, values, tips, view.title, most=most), class_="wide"))
+
+    panels = [
+        ("before: real", picture(view.real, "real table")),
+        ("after: synthetic", picture(view.synthetic, "synthetic table")),
+        ("difference", picture(view.synthetic - view.real, "synthetic less real")),
+    ]
+    return joined(tag("p", view.meaning + cut), tabs(panels))
+
+
+def _prediction(view: EvaluationView) -> Markup:
+    bars = []
+    for machine, wrong in view.learnt.items():
+        said = f"{machine}\nafter synthetic rows: {100 * wrong['synthetic']:.1f} % wrong\nafter real rows: "
+        bars.append(Bar(machine, (wrong["real"], wrong["synthetic"]), f"{said}{100 * wrong['real']:.1f} % wrong"))
+    assert view.majority is not None
+    bars.append(
+        Bar("always the most frequent", (view.majority, 0.0), f"without learning: {100 * view.majority:.1f} % wrong")
+    )
+    rows = [[name, f"{100 * w['synthetic']:.1f} %", f"{100 * w['real']:.1f} %"] for name, w in view.learnt.items()]
+    rows.append(["always the most frequent class", "–", f"{100 * view.majority:.1f} %"])
+    return joined(
+        tag(
+            "p",
+            f"A machine learns to guess {view.target} from the other columns and is tested on a fifth of the real "
+            "rows. Shorter is better; the two bars should be of equal length.",
+        ),
+        key((REAL, "wrong after training on real rows"), (MADE, "wrong after training on synthetic rows")),
+        tag(
+            "figure", rows_of_bars(bars, [REAL, MADE], f"Share of real rows whose {view.target} was guessed wrong", 560)
+        ),
+        table(["machine", "wrong after synthetic rows", "wrong after real rows"], rows, figures=(1, 2)),
+    )
+
+
+def _missing(view: EvaluationView) -> Markup:
+    if not view.missing:
+        return tag("p", "The schema declares no missing values.")
+    rows = [
+        [name, f"{100 * real:.2f} %", f"{100 * synthetic:.2f} %", f"{100 * (synthetic - real):+.2f}"]
+        for name, real, synthetic in view.missing
+    ]
+    header = ["column", "missing, real", "missing, synthetic", "difference (points)"]
+    return table(header, rows, figures=(1, 2, 3))
+
+
+GLOSSARY = {
+    "distance": (
+        "Total variation distance: cross-tabulate some columns in both tables as shares of the rows; the distance "
+        "is half the sum of the absolute differences. It is the share of rows that would have to move to another "
+        "cell to make the two equal. 0: equal. 1: nothing in common."
+    ),
+    "marginal": ("The cross table of some columns: a histogram for one, a two-way table for two, and so on."),
+    "floor": (
+        "No table is at 0: two samples of the same people differ too. Differences below those of a random sample "
+        "do not matter."
+    ),
+    "told apart": (
+        "A machine is trained to tell real from synthetic rows. If it does no better than a coin (50 %), the "
+        "synthetic rows look real. pMSE says the same as a number between 0 and 0.25."
+    ),
+    "unique match": (
+        "A real row that is the only one of its kind and that a synthetic row equals. Some are to be expected by "
+        "chance; under differential privacy a match does not tell whether that person took part."
+    ),
+    "as good as a sample": (
+        "A random sample of so many real rows would be as far from the whole table as the synthetic table is, on "
+        "pairs of columns."
+    ),
+    "correlation": (
+        "Pearson's r: how well a straight line fits two ordered columns, −1 to 1. Kendall's τ: how often two "
+        "columns put two rows into the same order, −1 to 1. Cramér's V: how well one column tells the other, "
+        "ordered or not, 0 to 1."
+    ),
+}
+
+
+def _glossary() -> Markup:
+    return tag("dl", [joined(tag("dt", word), tag("dd", meaning)) for word, meaning in GLOSSARY.items()])

@@ -1,0 +1,55 @@
+"""HTML and SVG by construction: text is escaped wherever it is put in, so no name or value can become markup."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterable
+from typing import TypeAlias
+
+
+class Markup(str):
+    """Text that is HTML already. Only `tag` and `joined` make it."""
+
+
+Content: TypeAlias = str | Markup | Iterable["str | Markup"]
+
+
+def tag(name: str, /, *content: Content, **attributes: str | float | bool | None) -> Markup:
+    """An element. Plain text inside is escaped; `_` in an attribute's name stands for `-`; None leaves it out."""
+    said = "".join(_attribute(key, value) for key, value in attributes.items())
+    inside = joined(*content)
+    if not inside and name in _EMPTY:
+        return Markup(f"<{name}{said}>")
+    return Markup(f"<{name}{said}>{inside}</{name}>")
+
+
+def joined(*content: Content) -> Markup:
+    """Pieces one after the other, each escaped unless it is markup already."""
+    return Markup("".join(_escaped(piece) for piece in content))
+
+
+def number(value: float, digits: int = 1) -> str:
+    """A coordinate: short, and never a word such as nan."""
+    return f"{value if math.isfinite(value) else 0.0:.{digits}f}".removesuffix(".0")
+
+
+_EMPTY = {"meta", "br", "hr", "link"}
+
+
+def _attribute(key: str, value: str | float | bool | None) -> str:
+    if value is None or value is False:
+        return ""
+    key = key.rstrip("_").replace("_", "-")
+    if value is True:
+        return f" {key}"
+    text = number(value, 2) if isinstance(value, float) else str(value)
+    return f' {key}="{html.escape(text)}"'
+
+
+def _escaped(piece: Content) -> str:
+    if isinstance(piece, Markup):
+        return piece
+    if isinstance(piece, str):
+        return html.escape(piece)
+    return "".join(_escaped(each) for each in piece)

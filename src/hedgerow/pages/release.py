@@ -1,0 +1,298 @@
+"""The page of a release: what was promised, what was asked, and what came of it. Safe to publish.
+
+Everything on it follows from the release, which is public: the import contracts leave no way to private rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hedgerow.accounting import Charge
+from hedgerow.certificate import share_of_whole
+from hedgerow.domain import CodedTable, Counts, IntArray
+from hedgerow.measurement import Measurement
+from hedgerow.models.model import BLOCK_ROWS, block_coins
+from hedgerow.pages.charts import MADE, REAL, colour, key, stacked
+from hedgerow.pages.distributions import Distribution
+from hedgerow.pages.markup import Content, Markup, joined, tag
+from hedgerow.pages.shell import contents, folded, public_page, section, table
+from hedgerow.query import MarginalQuery
+
+if TYPE_CHECKING:
+    from hedgerow.release import Release
+
+PURPOSES = {"measure": "noisy counts", "select": "choices", "score": "noisy scores", "discover": "domains bought"}
+MOST_PICTURES = 40
+MOST_LISTED = 400
+
+
+def release_page(release: Release, rows: int | None = None, seed: int = 0) -> str:
+    """The page for a release and the rows that were drawn from it (of which the first 2²⁰ are compared)."""
+    certificate = release.certificate
+    name = certificate.dataset or "a private table"
+    status = (
+        f"NO PRIVACY GUARANTEE: {certificate.void}."
+        if certificate.void
+        else "May be published: the private rows took part only through the noisy answers listed here."
+    )
+    published = release.estimated_rows if rows is None else rows
+    drawn = min(max(published, 1), BLOCK_ROWS)
+    coded = release.model.draw(drawn, block_coins(seed, 0))
+    parts = [
+        ("guarantee", "The guarantee", _guarantee(release)),
+        ("budget", "Where the budget went", _budget(release)),
+        ("columns", "Measured columns beside the synthetic table", _columns(release, coded, drawn)),
+        ("marginals", "All measured counts and their expected error", _marginals(release, coded, drawn)),
+        ("method", "The method", _method(release)),
+        ("certificate", "The certificate", _certificate(release)),
+    ]
+    return public_page(
+        f"A synthetic version of {name}",
+        status,
+        tag("h1", f"A synthetic version of {name}"),
+        tag(
+            "p",
+            f"{published:,} made-up rows with {len(release.encoding.columns)} columns, drawn from a model that was "
+            "fitted to noisy counts. No row stands for a person.",
+        ),
+        contents((anchor, title) for anchor, title, _ in parts),
+        [section(anchor, title, content) for anchor, title, content in parts],
+    )
+
+
+def _guarantee(release: Release) -> Markup:
+    certificate = release.certificate
+    given = certificate.guarantee
+    statements = tag("ul", [tag("li", said) for said in certificate.statements()])
+    tiles: list[tuple[str, str, str]] = []
+    words: Content = ""
+    if given is not None:
+        tiles = [
+            (f"{given.epsilon:.3g}", "ε (epsilon)", "how much the result may depend on one " + certificate.unit),
+            (f"{given.delta:.1e}" if given.delta else "0", "δ (delta)", "the chance that ε alone does not hold"),
+        ]
+        after = 1 / (1 + math.exp(-given.epsilon))
+        words = tag(
+            "p",
+            f"In words: with or without any one {certificate.unit}, every possible result is almost equally likely. "
+            f"Somebody who was 50 % sure that a certain {certificate.unit} is in the table can be at most "
+            f"{100 * after:.1f} % sure after seeing everything that was released"
+            + (", except with a probability of δ." if given.delta else "."),
+        )
+        if given.mu is not None:
+            tiles.append((f"{given.mu:.3g}", "μ", "the same as a Gaussian shift, in standard deviations"))
+    if certificate.person:
+        tiles.append((str(certificate.rows_per_person), "rows per person", "more rows of one person never count"))
+    tiles.append((f"{release.estimated_rows:,}", "rows", "a noisy estimate; the true number stays private"))
+    return joined(words, _tiles(tiles), statements)
+
+
+def _tiles(tiles: list[tuple[str, str, str]]) -> Markup:
+    return tag(
+        "div",
+        [
+            tag("div", tag("span", name, class_="name"), tag("b", value), tag("span", words), class_="tile")
+            for value, name, words in tiles
+        ],
+        class_="tiles",
+    )
+
+
+def _budget(release: Release) -> Markup:
+    certificate = release.certificate
+    order = list(PURPOSES)
+    parts = []
+    spent: dict[str, float] = {}
+    for number, charge in enumerate(certificate.charges, start=1):
+        share = share_of_whole(charge, certificate.whole)
+        spent[charge.purpose] = spent.get(charge.purpose, 0.0) + share
+        tip = f"step {number}: {PURPOSES[charge.purpose]}\n{_asked(charge)}\n{100 * share:.2f} % of the budget"
+        parts.append((share, colour(order.index(charge.purpose)), tip))
+    left = 1 - sum(share for share, _, _ in parts)
+    if left > 1e-6:
+        parts.append((left, "var(--rule)", f"not spent: {100 * left:.2f} %"))
+    used = [purpose for purpose in order if purpose in spent]
+    words = ", ".join(f"{100 * spent[purpose]:.1f} % on {PURPOSES[purpose]}" for purpose in used)
+    count = len(certificate.charges)
+    return joined(
+        tag("p", f"{count} {'access' if count == 1 else 'accesses'} to the private table, in this order: {words}."),
+        tag("figure", stacked(parts, f"Budget by step: {words}")),
+        key(*((colour(order.index(purpose)), PURPOSES[purpose]) for purpose in used)),
+    )
+
+
+def _asked(charge: Charge) -> str:
+    """What a charge asked about, briefly."""
+    named = [" × ".join(query.get("attributes", [query.get("column", "")])) or "total" for query in charge.queries]
+    if charge.purpose == "select":
+        return f"one of {len(named)} candidates" if named else "a choice"
+    shown = ", ".join(named[:4])
+    return shown + (f" and {len(named) - 4} more" if len(named) > 4 else "")
+
+
+def _measurements(release: Release) -> Iterator[Measurement]:
+    for answer in release.answers:
+        yield from answer.measurements
+
+
+def _columns(release: Release, coded: CodedTable, rows: int) -> Markup:
+    """A picture for each attribute that was measured by itself: the answer with the least noise."""
+    best: dict[str, Measurement] = {}
+    for measurement in _measurements(release):
+        query = measurement.query
+        plain = isinstance(query, MarginalQuery) and query.description.keys() == {"attributes", "cells"}
+        if plain and len(query.attributes) == 1 and measurement.kept is None and _fits(release, measurement):
+            name = query.attributes[0]
+            if name not in best or measurement.std < best[name].std:
+                best[name] = measurement
+    if not best:
+        return tag("p", "No column was measured by itself; see the list of all measured counts below.")
+    scale = release.model.total / rows
+    figures = []
+    for name in [attribute.name for attribute in release.encoding.domain if attribute.name in best][:MOST_PICTURES]:
+        measured = best[name]
+        made = np.bincount(coded[name], minlength=measured.query.cells).astype(np.float64) * scale
+        shown = Distribution(
+            name,
+            release.encoding.labels(name),
+            [("measured, with noise", measured.values.astype(np.float64)), ("synthetic", made)],
+            release.encoding.line(name),
+            measured.std,
+            "rows",
+        )
+        caption = tag("figcaption", tag("b", name), f" · noise on each count: ± {measured.std:,.0f} rows")
+        figures.append(tag("figure", caption, shown.picture([REAL, MADE])))
+    more = len(best) - len(figures)
+    return joined(
+        tag(
+            "p",
+            "Grey: the count that was measured, noise included; the thin line is twice the noise's standard deviation "
+            "each way. Blue: the synthetic table, scaled to the same number of rows.",
+        ),
+        key((REAL, "measured, with noise"), (MADE, "synthetic")),
+        tag("div", figures, class_="grid"),
+        tag("p", f"{more} more columns are in the list below.") if more > 0 else "",
+    )
+
+
+def _marginals(release: Release, coded: CodedTable, rows: int) -> Markup:
+    """Every measured answer: how much of it is noise, and how far the synthetic rows are from it."""
+    total = max(1.0, release.model.total)
+    lines = []
+    listed = list(_measurements(release))
+    for measurement in listed[:MOST_LISTED]:
+        query = measurement.query
+        noise = measurement.noise.mean_absolute * query.cells / (2 * total)
+        lines.append(
+            [
+                " × ".join(query.attributes) or "total",
+                f"{query.cells:,}",
+                f"± {measurement.std:,.1f} rows",
+                _percent(noise),
+                _percent(_apart(release, measurement, coded, rows)),
+            ]
+        )
+    cut = len(listed) - len(lines)
+    return joined(
+        tag(
+            "p",
+            "Expected error: the share of rows that the noise alone would put into wrong cells, if the noisy counts "
+            "were taken as they are (half of cells × mean absolute noise / rows). A model that reconciles all counts "
+            "is usually closer to the truth. Distance: how far the synthetic rows are from the noisy counts, in the "
+            "same unit; about the expected error is as it should be.",
+        ),
+        table(
+            ["counts of", "cells", "noise per cell", "expected error", "distance of the synthetic table"],
+            lines,
+            figures=(1, 2, 3, 4),
+        ),
+        tag("p", f"{cut} more measured answers are in the release file.", class_="soft") if cut > 0 else "",
+    )
+
+
+def _percent(share: float | None) -> str:
+    if share is None:
+        return "–"
+    return "over 100 %" if share > 1 else f"{100 * share:.2f} %"
+
+
+def _fits(release: Release, measurement: Measurement) -> bool:
+    """Whether a query speaks of the domain as it is now: one asked before a discovery may not."""
+    domain = release.model.domain
+    return all(name in domain and domain[name].size == size for name, size in measurement.query.sizes.items())
+
+
+def _apart(release: Release, measurement: Measurement, coded: CodedTable, rows: int) -> float | None:
+    """½ Σ |synthetic − measured| over the number of rows; None for answers over trees, or parts of the cells."""
+    query = measurement.query
+    if not isinstance(query, MarginalQuery) or measurement.kept is not None or not _fits(release, measurement):
+        return None
+    total = max(1.0, release.model.total)
+    made = np.bincount(_cells(query, coded, rows), minlength=query.cells + 1)[: query.cells] * (total / rows)
+    values: Counts = measurement.values.astype(np.float64)
+    return float(np.abs(made - values).sum()) / (2 * total)
+
+
+def _cells(query: MarginalQuery, coded: CodedTable, rows: int) -> IntArray:
+    """The cell of every row; one beyond the last for rows that count nowhere."""
+    cells: IntArray = np.zeros(rows, dtype=np.int64)
+    for name, level, size in zip(query.attributes, query.levels, query.shape, strict=True):
+        cells = cells * size + (coded[name] if level is None else level[coded[name]])
+    if query.blocks is None:
+        return cells
+    blocks = query.blocks[cells]
+    return np.where(blocks < 0, query.cells, blocks)
+
+
+def _method(release: Release) -> Markup:
+    method = release.certificate.method
+    options = [[name, str(value)] for name, value in method["options"].items()]
+    return joined(
+        tag("p", tag("b", method["title"]), f" ({method['name']}). ", method["argument"]),
+        tag("p", "Paper: ", method["paper"]),
+        tag("ul", [tag("li", "Differs from the paper: ", said) for said in method["departures"]]),
+        table(["option", "value"], options) if options else "",
+    )
+
+
+def _certificate(release: Release) -> Markup:
+    certificate = release.certificate
+    stated = certificate.to_json()
+    facts: list[list[str]] = [
+        ["dataset", certificate.dataset or "not named"],
+        ["unit of privacy", certificate.unit],
+        ["neighbouring tables", stated["adjacency"]],
+        ["rows of a person that count", str(certificate.rows_per_person)],
+        ["budget", f"ε = {certificate.budget.epsilon:g}, δ = {certificate.budget.delta:g}"],
+        ["guarantee", str(certificate.guarantee) if certificate.guarantee else f"none: {certificate.void}"],
+        ["accounting in", certificate.whole.currency.value],
+        ["spent", str(certificate.spent)],
+        ["columns whose domain was bought", ", ".join(certificate.discovered) or "none"],
+        ["ledger", f"entry {certificate.ledger['entry']}" if certificate.ledger else "none"],
+        ["made with", ", ".join(f"{name} {version}" for name, version in certificate.versions.items())],
+    ]
+    charges = [
+        [
+            str(number),
+            PURPOSES[charge.purpose],
+            charge.mechanism,
+            _asked(charge),
+            f"{charge.sensitivity:.4g}",
+            f"{charge.scale:.4g}",
+            f"{100 * share_of_whole(charge, certificate.whole):.3f} %",
+        ]
+        for number, charge in enumerate(certificate.charges, start=1)
+    ]
+    header = ["step", "for", "mechanism", "asked", "sensitivity", "noise scale", "of the budget"]
+    return joined(
+        table(["", ""], facts),
+        folded(
+            f"All {len(charges)} accesses to the private table",
+            table(header, charges, figures=(0, 4, 5, 6), caption="In the order in which they happened"),
+        ),
+        tag("p", "Anyone can recompute this: ", tag("code", "hedgerow verify FILE.release"), class_="small"),
+    )
