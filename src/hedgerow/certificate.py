@@ -199,7 +199,7 @@ def _check_schema(certificate: Certificate, schema: Schema) -> None:
     said = (certificate.person, certificate.rows_per_person, certificate.dataset, list(certificate.discovered))
     if said != (schema.person is not None, schema.max_rows_per_person, schema.dataset, schema.discovered):
         raise ReleaseError("the certificate and the schema differ on the unit, the dataset or what was discovered.")
-    if certificate.void not in (None, UNSAFE, REHEARSAL) or not set(certificate.notes) <= {ENDED_EARLY}:
+    if certificate.void not in (None, UNSAFE, REHEARSAL) or not set(certificate.notes) <= {ENDED_EARLY, PUBLIC}:
         raise ReleaseError("the certificate holds a note that Hedgerow does not write.")
 
 
