@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -27,6 +27,8 @@ class Progress:
         self.limits = limits or Limits()
         self.ended_early = False
         """Whether a method was told that its time is up."""
+        self.decide: Callable[[bool], bool] = lambda late: late
+        """Hears every such decision, and may hand out that of a run which is being resumed."""
         self._counted = 0.0
         self._counting_since: float | None = time.monotonic()
 
@@ -41,7 +43,7 @@ class Progress:
     def out_of_time(self) -> bool:
         """Whether the public work has used up its time."""
         running = 0.0 if self._counting_since is None else time.monotonic() - self._counting_since
-        late = self.limits.seconds is not None and self._counted + running > self.limits.seconds
+        late = self.limits.seconds is not None and self.decide(self._counted + running > self.limits.seconds)
         self.ended_early = self.ended_early or late
         return late
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hedgerow import __version__
 from hedgerow.accounting import guarantee, whole
 from hedgerow.budget import Amount, Budget, Currency
 from hedgerow.certificate import ENDED_EARLY, PUBLIC, REHEARSAL, UNSAFE, Certificate, versions
@@ -18,6 +19,7 @@ from hedgerow.methods import DEFAULT, build, options
 from hedgerow.methods.method import Method
 from hedgerow.private.account import Account
 from hedgerow.private.discovery import Discoveries
+from hedgerow.private.journal import Journal, Journaled
 from hedgerow.private.ledger import ROW, Ledger
 from hedgerow.private.mechanisms import Answering, Mechanisms
 from hedgerow.private.noise import UnsafeSeededStream
@@ -43,6 +45,8 @@ def synthesize(
     seed: int = 0,
     progress: Progress | None = None,
     unsafe_noise_seed: int | None = None,
+    journal: str | Path | None = None,
+    resume: bool = False,
 ) -> Release:
     """Make a release of a private table.
 
@@ -50,7 +54,8 @@ def synthesize(
     the Arrow C interface; so is `public`, a table with the same columns that the user asserts to be public: it fills
     in groups with `allowed: public`, and methods may learn from it. `seed` steers post-processing only; the privacy
     noise cannot be seeded, except by `unsafe_noise_seed`, which voids the guarantee. Nothing is spent unless everything
-    could be checked beforehand.
+    could be checked beforehand. `journal` names a file that keeps the paid answers as they come; with `resume` the
+    answers in it are used instead of new ones. Remove it when the release is saved.
     """
     from hedgerow.engines import open_engine
     from hedgerow.schema import Schema
@@ -68,17 +73,22 @@ def synthesize(
                 f'Hint: add "dataset: {books.dataset}" to the schema.'
             )
         if chosen.about.void is not None:
-            raise OptionError(
-                f"a ledger takes no release without a guarantee: {chosen.about.void}. Nothing was read."
-            )
-        books.check(schema.dataset, budget, schema.person or ROW)
+            raise OptionError(f"a ledger takes no release without a guarantee: {chosen.about.void}. Nothing was read.")
+        if not resume:
+            books.check(schema.dataset, budget, schema.person or ROW)
     if schema.discoveries and hasattr(table, "read_all"):
         table = table.read_all()  # a reader can be read once, a discovery needs several passes
     engine = open_engine(table)
     schema.check_header(engine.header())
     mechanisms = Mechanisms() if unsafe_noise_seed is None else Mechanisms(UnsafeSeededStream(unsafe_noise_seed))
     run = Run(schema, budget, chosen, seed, progress or Progress(limits), public)
-    return run.release(engine, mechanisms, books)
+    if journal is None:
+        return run.release(engine, mechanisms, books)
+    diary = Journal(Path(journal), run.identity(), resume=resume)
+    try:
+        return run.release(engine, mechanisms, books, diary)
+    finally:
+        diary.close()
 
 
 @dataclass(frozen=True)
@@ -92,13 +102,31 @@ class Run:
     progress: Progress
     public: Any = None
 
-    def release(self, engine: Engine, mechanisms: Answering, ledger: Ledger | None = None) -> Release:
+    def identity(self) -> dict[str, Any]:
+        """What decides which questions are asked: a run is resumed only by itself."""
+        return {
+            "schema": self.schema.to_dict(),
+            "budget": [self.budget.epsilon, self.budget.delta],
+            "method": description(self.method),
+            "seed": self.seed,
+            "public table": self.public is not None,
+            "version": __version__,
+        }
+
+    def release(
+        self, engine: Engine, mechanisms: Answering, ledger: Ledger | None = None, journal: Journal | None = None
+    ) -> Release:
         """Prepare the engine, let the method ask, and put together what came of it."""
         discoveries = Discoveries.plan(self.schema, self.budget)
         amount = whole(self.budget, discoveries.direct_delta, self._currency(ledger))
         guarantee(amount, self.budget.delta)  # a budget that cannot be stated is refused before it is spent
         entry: dict[str, Any] = {}
-        account = Account(amount, self._debit(ledger, amount, entry) if ledger is not None else lambda: None)
+        open_books = self._debit(ledger, amount, entry, journal) if ledger is not None else lambda: None
+        account = Account(amount, open_books)
+        if journal is not None:
+            account = Account(amount, open_books, journal.charge)
+            mechanisms = Journaled(mechanisms, journal)
+            self.progress.decide = journal.late
         answers: list[Answer] = []
         schema = self.schema
         if self.public is not None:
@@ -151,9 +179,14 @@ class Run:
             raise OptionError("a ledger adds up μ² or ε; accounting=zcdp is for comparisons. Nothing was spent.")
         return Currency.ZCDP
 
-    def _debit(self, ledger: Ledger, amount: Amount, entry: dict[str, Any]) -> Callable[[], None]:
+    def _debit(
+        self, ledger: Ledger, amount: Amount, entry: dict[str, Any], journal: Journal | None
+    ) -> Callable[[], None]:
         def debit() -> None:
-            written = ledger.debit(self.budget, amount, self.method.about.name, self.schema.person or ROW)
+            if journal is not None:
+                journal.begin()
+            nonce = None if journal is None else journal.nonce
+            written = ledger.debit(self.budget, amount, self.method.about.name, self.schema.person or ROW, nonce)
             entry.update(dataset=ledger.dataset, entry=written.number, hash=written.digest)
 
         return debit

@@ -114,6 +114,9 @@ def synth(
         int | None, typer.Option(min=0, help="Tests and public benchmarks only: voids the guarantee.")
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing release.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a run that was stopped, without paying again.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be asked, at what noise; the table is not opened.")
     ] = False,
@@ -136,15 +139,16 @@ def synth(
         rows=rows,
         public=public,
         release=release,
+        report=report,
         ledger=ledger,
         sign=sign,
         limits=Limits(size(max_memory), None if max_time is None else seconds(max_time)),
-        report=report,
         seed=seed,
         unsafe_noise_seed=unsafe_noise_seed,
         json=json_,
         quiet=quiet,
         overwrite=overwrite,
+        resume=resume,
     )
     (dry if dry_run else run)(request)
 
@@ -196,11 +200,11 @@ def evaluate(
     identifiers: Annotated[
         str | None, typer.Option(help="Columns that an outsider may know, comma-separated: for apparent_matches.")
     ] = None,
+    report: Annotated[Path | None, typer.Option(help="A page (.html) to write. PRIVATE.")] = None,
     ledger: Annotated[Path | None, typer.Option(help="The ledger that notes the look at exact data.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="The same seed asks the same queries.")] = 0,
     json_: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
-    report: Annotated[Path | None, typer.Option(help="A page (.html) to write. PRIVATE.")] = None,
 ) -> None:
     """PRIVATE: compare a synthetic table with the real rows."""
     from hedgerow.cli.evaluate import run

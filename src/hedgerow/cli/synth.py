@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,6 +46,7 @@ class Request:
     overwrite: bool = False
     public: str | None = None
     report: Path | None = None
+    resume: bool = False
 
 
 def run(request: Request) -> None:
@@ -52,19 +55,24 @@ def run(request: Request) -> None:
     method = build(request.method, _options(request))
     out, bundle = _outputs(request)
     progress = TerminalProgress(request.limits, request.quiet)
-    made = synthesize(
-        request.table,
-        request.schema,
-        budget,
-        method,
-        public=request.public,
-        ledger=request.ledger,
-        seed=request.seed,
-        progress=progress,
-        unsafe_noise_seed=request.unsafe_noise_seed,
-    )
-    # the release comes first: a budget spent without it would be lost
-    made.save(bundle, sign_with=request.sign)
+    journal = bundle.with_name(bundle.name + ".journal")
+    with _paid_answers(journal):
+        made = synthesize(
+            request.table,
+            request.schema,
+            budget,
+            method,
+            public=request.public,
+            ledger=request.ledger,
+            seed=request.seed,
+            progress=progress,
+            unsafe_noise_seed=request.unsafe_noise_seed,
+            journal=None if request.unsafe_noise_seed is not None else journal,
+            resume=request.resume,
+        )
+        # the release comes first: a budget spent without it would be lost
+        made.save(bundle, sign_with=request.sign)
+    journal.unlink(missing_ok=True)
     with progress.phase("draw rows"):
         warning = " ".join(made.certificate.statements()) if made.certificate.void else None
         rows = write_table(out, made.encoding.arrow_schema, made.batches(request.rows, request.seed), warning)
@@ -87,6 +95,18 @@ def run(request: Request) -> None:
         print(json.dumps(report))
     else:
         _summary(request, report, made)
+
+
+@contextmanager
+def _paid_answers(journal: Path) -> Iterator[None]:
+    """Whatever stops a run: where its paid answers are."""
+    before = journal.exists()
+    try:
+        yield
+    except BaseException:
+        if journal.exists() and not before:
+            _hint(f'the answers that were paid for are in "{journal}"; the same command with --resume goes on.')
+        raise
 
 
 def _write_page(path: Path, made: Release, rows: int, seed: int, progress: TerminalProgress) -> None:

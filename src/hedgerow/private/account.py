@@ -15,13 +15,20 @@ class Account:
 
     `open_books` runs before the first charge is granted; a lifetime ledger debits the whole of the run there, so
     that a run that is refused before it touches anything costs nothing, and one that is killed afterwards is paid.
+    `note` hears of every charge that is granted.
     """
 
-    def __init__(self, whole: Amount, open_books: Callable[[], None] = lambda: None):
+    def __init__(
+        self,
+        whole: Amount,
+        open_books: Callable[[], None] = lambda: None,
+        note: Callable[[Charge], None] = lambda charge: None,
+    ):
         self.whole = whole
         self.spent = Amount(whole.currency, 0)
         self.charges: list[Charge] = []
         self._open_books = open_books
+        self._note = note
         self._lock = threading.Lock()
 
     @property
@@ -42,6 +49,7 @@ class Account:
             self._open_books()
         self.spent += charge.amount
         self.charges.append(charge)
+        self._note(charge)
 
     def _refusal(self, charge: Charge) -> str:
         asked, left, whole = charge.amount, self.remaining, self.whole

@@ -110,10 +110,16 @@ class Ledger:
         self._refuse_other_unit(entries, unit)
         self._refuse_overspend(entries, budget, self._in_my_currency(whole(budget)))
 
-    def debit(self, budget: Budget, amount: Amount, method: str, unit: str) -> Entry:
-        """Debit a whole run before it touches the data; returns the entry that the certificate names."""
+    def debit(self, budget: Budget, amount: Amount, method: str, unit: str, journal: str | None = None) -> Entry:
+        """Debit a whole run before it touches the data; returns the entry that the certificate names.
+
+        A run whose journal was debited already, and which is being resumed, is not debited again.
+        """
         owed = self._in_my_currency(amount)
         with self._locked() as (file, entries):
+            for entry in entries:
+                if journal is not None and entry.record.get("journal") == journal:
+                    return entry
             self._refuse_other_unit(entries, unit)
             self._refuse_overspend(entries, budget, owed)
             record = {
@@ -122,6 +128,7 @@ class Ledger:
                 "delta": budget.delta,
                 "method": method,
                 "unit": unit,
+                **({} if journal is None else {"journal": journal}),
             }
             return self._append(file, entries, record)
 
