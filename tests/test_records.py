@@ -12,7 +12,8 @@ from hedgerow import _records
 from hedgerow.domain import Domain
 from hedgerow.errors import HedgerowError
 from hedgerow.measurement import Noise
-from hedgerow.methods.privsyn import merged_cliques, pooled, trade_off
+from hedgerow.methods.privsyn import merged_cliques, trade_off
+from hedgerow.methods.views import pooled, shrunk
 from hedgerow.models import load
 from hedgerow.models.consistency import View
 from hedgerow.models.model import block_coins
@@ -188,6 +189,27 @@ def test_views_of_one_marginal_are_averaged_by_precision():
     (found,) = pooled([View(("a",), np.array([10.0, 0.0]), 1.0), View(("a",), np.array([0.0, 10.0]), 3.0)])
     np.testing.assert_allclose(found.counts, [2.5, 7.5])
     assert found.weight == 4.0
+
+
+@given(st.integers(0, 1000))
+def test_shrinking_lies_between_the_measured_and_the_prior_and_follows_the_evidence(seed):
+    coins = np.random.default_rng(seed)
+    prior = coins.uniform(0, 100, 50)
+    near = View(("a",), prior + coins.normal(0, 5.0, 50), 1 / 25)
+    far = View(("a",), prior + coins.normal(0, 500.0, 50), 1 / 25)
+    assert np.abs(shrunk(near, prior).counts - prior).sum() <= np.abs(near.counts - prior).sum()
+    np.testing.assert_allclose(shrunk(far, prior).counts, far.counts, rtol=0.01, atol=1.0)
+
+
+def test_shrinking_beats_both_sources_on_average():
+    coins = np.random.default_rng(0)
+    errors = np.zeros(3)
+    for _ in range(200):
+        truth = coins.uniform(0, 100, 60)
+        prior, measured = truth + coins.normal(0, 8.0, 60), truth + coins.normal(0, 8.0, 60)
+        for place, found in enumerate((shrunk(View(("a",), measured, 1 / 64), prior).counts, measured, prior)):
+            errors[place] += ((found - truth) ** 2).sum()
+    assert errors[0] < 0.7 * min(errors[1:])
 
 
 def test_privsyn_keeps_relations_and_spends_all():

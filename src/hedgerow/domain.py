@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -30,11 +30,15 @@ IntArray: TypeAlias = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Attribute:
-    """A coded variable. `ordered` says that neighbouring codes are alike (numbers, dates, grades)."""
+    """A coded variable. `ordered` says that neighbouring codes are alike (numbers, dates, grades).
+
+    `hidden` says that the last code holds what was not declared; it is not written out, and needs no rows of its own.
+    """
 
     name: str
     size: int
     ordered: bool = False
+    hidden: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.size < 1:

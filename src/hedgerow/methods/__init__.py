@@ -12,6 +12,7 @@ from hedgerow.errors import OptionError, listing, suggestion
 
 _METHODS = {
     "aim": "hedgerow.methods.aim:AIM",
+    "dpsyn": "hedgerow.methods.dpsyn:DPSyn",
     "field-groups": "hedgerow.methods.field_groups:FieldGroups",
     "independent": "hedgerow.methods.independent:Independent",
     "match3": "hedgerow.methods.match3:Match3",

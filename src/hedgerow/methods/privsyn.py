@@ -20,6 +20,7 @@ from hedgerow.measurement import Measurement, Noise
 from hedgerow.methods.compression import Compression
 from hedgerow.methods.method import About
 from hedgerow.methods.start import measure_one_ways, start
+from hedgerow.methods.views import measure, pooled, share_power, view
 from hedgerow.models.consistency import View, consistent
 from hedgerow.models.model import Model
 from hedgerow.models.records import Records, Target
@@ -77,7 +78,7 @@ class PrivSyn:
                 chosen = self.chosen(merged, whole, begun.total)
             with progress.phase("measure marginals"):
                 if chosen:
-                    views += map(view, measure(merged, chosen, curator.remaining))
+                    views += measure(merged, chosen, curator.remaining)
                 else:
                     again = measure_one_ways(curator, curator.remaining)
                     views += [one_way_view(compression, measurement) for measurement in again]
@@ -127,18 +128,6 @@ def trade_off(losses: Counts, cells: Counts, noise: Noise) -> list[int]:
     return chosen
 
 
-def share_power(noise: Noise) -> float:
-    """Weights cells^(1/3) give the least sum of absolute Gaussian errors (ρ ∝ cells^(2/3)), cells^(1/2) of Laplace."""
-    return 1 / 3 if noise.kind == "gaussian" else 1 / 2
-
-
-def measure(curator: Curator, marginals: Sequence[Marginal], spend: Amount) -> list[Measurement]:
-    """All of them for one amount, with the weights of the least total error."""
-    queries = [MarginalQuery(curator.domain, marginal) for marginal in marginals]
-    power = share_power(curator.noise(spend)[0])
-    return curator.measure(queries, spend=spend, weights=[query.cells**power for query in queries])
-
-
 def merged_cliques(domain: Domain, pairs: Sequence[Marginal], most_cells: int) -> list[Marginal]:
     """Pairs that form a clique of few cells become one marginal, the largest cliques first (§4.2).
 
@@ -173,14 +162,6 @@ def _cliques(domain: Domain, neighbours: Mapping[str, set[str]], most_cells: int
     return found
 
 
-def view(measurement: Measurement) -> View:
-    """A measured marginal with the precision of its cells."""
-    query = measurement.query
-    assert isinstance(query, MarginalQuery)
-    precision = 1 / max(measurement.noise.variance, 1e-12)
-    return View(query.attributes, measurement.dense().reshape(query.shape), precision)
-
-
 def one_way_view(compression: Compression, measurement: Measurement) -> View:
     """A one-way measurement after merging: cells that were merged carry more noise, so the mean precision counts."""
     (name,) = measurement.query.attributes
@@ -190,18 +171,3 @@ def one_way_view(compression: Compression, measurement: Measurement) -> View:
     counts = np.bincount(mapping, weights=measurement.dense()).astype(np.float64)
     precision = len(counts) / len(mapping) / max(measurement.noise.variance, 1e-12)
     return View((name,), counts, precision)
-
-
-def pooled(views: Sequence[View]) -> list[View]:
-    """One view per marginal: those of the same marginal are averaged by precision."""
-    groups: dict[Marginal, list[View]] = {}
-    for each in views:
-        groups.setdefault(each.marginal, []).append(each)
-    return [
-        View(
-            marginal,
-            np.average([each.counts for each in group], axis=0, weights=[each.weight for each in group]),
-            sum(each.weight for each in group),
-        )
-        for marginal, group in groups.items()
-    ]

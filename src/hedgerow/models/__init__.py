@@ -13,6 +13,7 @@ _KINDS = {
     "graphical": "hedgerow.models.graphical:GraphicalModel",
     "histograms": "hedgerow.models.histograms:Histograms",
     "records": "hedgerow.models.records:Records",
+    "segments": "hedgerow.models.segments:Segments",
     "trees": "hedgerow.models.forests:RandomTrees",
 }
 

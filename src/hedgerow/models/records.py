@@ -22,7 +22,7 @@ ITERATIONS = 61
 DECAY = 0.84
 STRIDE = 20
 """The step size is DECAY to the power ⌊iteration / STRIDE⌋, the schedule that the authors found best."""
-EXCHANGES = 10
+EXCHANGES = 20
 """Partners tried afterwards for every row and attribute: two rows exchange values where all targets together gain."""
 REFERENCE_ROWS = 1 << 16
 """Rows at most from which the model answers marginals."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-SAMPLES = ("census1940", "opm")
+SAMPLES = ("acs", "acs-public", "census1940", "opm")
 
 
 def find(name: str) -> Any:
     """The module of a sample."""
-    return importlib.import_module(f"hedgerow.samples.{name}")
+    return importlib.import_module(f"hedgerow.samples.{name.replace('-', '_')}")

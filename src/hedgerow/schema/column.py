@@ -104,7 +104,7 @@ class Column(BaseModel, ABC):
 
     def attributes(self, name: str) -> tuple[Attribute, ...]:
         """The coded attributes of a column of this name."""
-        return (Attribute(name, self.layout.size, self.has_order),)
+        return (Attribute(name, self.layout.size, self.has_order, self.layout.hidden is not None),)
 
     @abstractmethod
     def encode(self, array: pa.Array) -> Encoded:

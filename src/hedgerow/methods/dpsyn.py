@@ -1,0 +1,263 @@
+"""DPSyn: noisy counts of segments, marginals of everything else from public or private rows, rows per segment.
+
+Li, Li, Wang (team DPSyn, Purdue), NIST's 2020 Differential Privacy Temporal Map Challenge, sprint 2.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import ClassVar
+
+import numpy as np
+
+from hedgerow.budget import Amount, Currency
+from hedgerow.curator import Curator
+from hedgerow.domain import CodedTable, Counts, Domain, Marginal
+from hedgerow.errors import OptionError
+from hedgerow.measurement import Measurement
+from hedgerow.methods.documents import attributes_of, read_names
+from hedgerow.methods.method import About
+from hedgerow.methods.views import measure, shrunk
+from hedgerow.models.consistency import View, consistent
+from hedgerow.models.model import Model
+from hedgerow.models.records import Records, Target, shares_of
+from hedgerow.models.segments import Segments
+from hedgerow.progress import Progress
+from hedgerow.query import MarginalQuery
+
+POOL = 10_000
+"""Rows that the segments' rows are chosen from."""
+MOST_FOR_TOTAL = 0.1
+MOST_FOR_SEGMENTS = 0.5
+"""Parts of the budget that the row total and the segments take at most, where something else is measured too."""
+
+
+class Regime(enum.Enum):
+    """What is measured beside the segments."""
+
+    PUBLIC = "public marginals only"
+    ONE_WAY = "one-way marginals"
+    TWO_WAY = "two-way marginals"
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """The write-up's ε₀ … ε₃ and τ₁, τ₂: functions of ε, of θ rows per person and of the noisy number of rows."""
+
+    rows_per_person: int
+
+    @property
+    def total(self) -> float:
+        """ε₀, for the row total: noise of scale 1400."""
+        return self.rows_per_person / 1400
+
+    @property
+    def low(self) -> float:
+        """ε₁, the least for the segments: noise of scale 50."""
+        return self.rows_per_person / 50
+
+    @property
+    def least(self) -> float:
+        """ε₂: below it nothing but the segments is worth asking."""
+        return self.rows_per_person / 35
+
+    @property
+    def high(self) -> float:
+        """ε₃, the most for the segments: noise of scale 25."""
+        return self.rows_per_person / 25
+
+    def one_way(self, rows: float) -> float:
+        """τ₁: what one-way marginals of so many rows need."""
+        return 1500 * self.rows_per_person / max(rows, self.rows_per_person)
+
+    def two_way(self, rows: float) -> float:
+        """τ₂ = 6·τ₁."""
+        return 6 * self.one_way(rows)
+
+    def regime(self, epsilon: float, rows: float) -> Regime:
+        """Which regime ε affords with so many rows."""
+        spare = epsilon - self.total - self.low
+        if epsilon < self.least or spare < self.one_way(rows):
+            return Regime.PUBLIC
+        return Regime.ONE_WAY if spare < self.two_way(rows) else Regime.TWO_WAY
+
+    def for_segments(self, epsilon: float, rows: float) -> float:
+        """y: what the segments get beside other marginals, at most ε₃ and at most half of what is left."""
+        spare = epsilon - self.total - self.low
+        needed = self.two_way(rows) if self.regime(epsilon, rows) is Regime.TWO_WAY else self.one_way(rows)
+        return min(self.high, self.low + max(0.0, spare - needed) / 2)
+
+
+@dataclass(frozen=True)
+class DPSyn:
+    """A map over time: the same people's distribution everywhere, noisy counts for every place and year."""
+
+    segments: tuple[str, ...] = field(
+        default=(),
+        metadata={
+            "help": "columns whose combinations are segments with noisy counts of their own, such as PUMA,YEAR",
+            "read": lambda value: read_names(value, "segments") if value else (),
+        },
+    )
+    floor: int = field(default=0, metadata={"help": "raise smaller segments to this many rows"})
+    round: int = field(default=1, metadata={"help": "round segments to multiples of this many rows"})
+    public_weight: float = field(
+        default=0.01, metadata={"help": "weight of public marginals beside measured ones when they are made to agree"}
+    )
+    shrink: bool = field(
+        default=True, metadata={"help": "draw measured marginals towards public ones as far as noise explains"}
+    )
+    most_cells: int = field(default=1_000_000, metadata={"help": "leave out pairs with more cells"})
+
+    about: ClassVar[About] = About(
+        name="dpsyn",
+        title="DPSyn",
+        summary="Noisy counts of segments such as place × year; their rows from public rows or from noisy marginals.",
+        argument=(
+            "A noisy row total, noisy segment counts, and all one-way or all two-way marginals of the other columns: "
+            "one person moves each by a non-negative vector of L1 norm at most θ, so a stack of k by at most θ√k "
+            "(kθ for Laplace noise). Which of these are asked, and for how much, follows from ε, θ and the noisy "
+            "total. A public table is the user's word; all that follows is post-processing. Floor and rounding bias "
+            "the numbers of rows."
+        ),
+        paper=(
+            "Li, Li, Wang (2020), DPSyn: Differentially private synthetic data publication, NIST Differential Privacy "
+            "Temporal Map Challenge, sprint 2; Zhang et al. (2021), PrivSyn, USENIX Security."
+        ),
+        departures=(
+            "At most max_rows_per_person rows of a person are counted, where the original assumed it.",
+            "With δ > 0 all noise is Gaussian, kept in μ²: segments get the standard deviation that the original's "
+            "Laplace noise had, or half of the budget if that is less. With δ = 0 it is Laplace.",
+            "The total is at least θ in the thresholds. Without a public table the first regime is the second.",
+            "Wide marginals get less noise; measured marginals are drawn towards public ones as far as noise explains.",
+            "The pool is the last state of the record update, started from one-way marginals and ended by exchanges.",
+            "Segments of equal size get rows of their own; the search swaps many rows at a time, on the L1 distance.",
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        if self.round < 1:
+            raise OptionError(f"round must be at least 1, got {self.round}. Nothing was read.")
+
+    def run(self, curator: Curator, progress: Progress) -> Model:
+        domain = curator.domain
+        segments = attributes_of(self.segments, domain, curator.columns, "segments")
+        inner = tuple(name for name in domain.names if name not in segments)
+        public = public_rows(curator, inner)
+        with progress.phase("measure the segments"):
+            regime, count = self.plan(curator, inner, public is not None)
+            spend = curator.remaining if regime is Regime.PUBLIC else self.for_segments(curator, count)
+            counted = curator.measure([MarginalQuery(domain, segments)], spend=spend)[0]
+        counts = self.sizes(domain, counted)
+        with progress.phase(f"measure {regime.value}"):
+            views = self.views(curator, regime, inner, public, max(1.0, counted.total))
+        targets = [Target.of(view.marginal, view.counts) for view in views]
+        with progress.phase("make rows"):
+            pool = self.pool(curator, regime, inner, public, targets)
+        return Segments(domain, segments, counts, pool, targets, weights(curator.columns, targets))
+
+    def plan(self, curator: Curator, inner: Marginal, has_public: bool) -> tuple[Regime, float]:
+        """The regime that ε, θ and the noisy number of rows allow, and that number."""
+        thresholds = Thresholds(curator.rows_per_person)
+        if not inner or (has_public and curator.epsilon < thresholds.least):
+            return Regime.PUBLIC, 0.0
+        spend = priced(curator.remaining, thresholds.total, MOST_FOR_TOTAL)
+        rows = max(curator.total(spend=spend).total, float(curator.rows_per_person))
+        regime = thresholds.regime(curator.epsilon, rows)
+        if regime is Regime.PUBLIC and not has_public:
+            regime = Regime.ONE_WAY
+        if regime is Regime.TWO_WAY and not self.pairs(curator.domain, inner):
+            regime = Regime.ONE_WAY
+        return regime, rows
+
+    def for_segments(self, curator: Curator, rows: float) -> Amount:
+        thresholds = Thresholds(curator.rows_per_person)
+        return priced(curator.remaining, thresholds.for_segments(curator.epsilon, rows), MOST_FOR_SEGMENTS)
+
+    def sizes(self, domain: Domain, counted: Measurement) -> Counts:
+        """Rows per segment: the noisy counts, rounded, none below the floor; one row at least in all.
+
+        Segments of undeclared places get no floor, as they have no rows of their own in the table.
+        """
+        rounded = np.rint(counted.values / self.round).reshape(counted.query.shape) * self.round
+        sizes: Counts = np.maximum(rounded, float(self.floor))
+        for axis, name in enumerate(counted.query.attributes):
+            if domain[name].hidden:
+                np.moveaxis(sizes, axis, 0)[-1] = np.maximum(np.moveaxis(rounded, axis, 0)[-1], 0.0)
+        return sizes if sizes.sum() >= 1 else np.ones_like(sizes)
+
+    def views(
+        self, curator: Curator, regime: Regime, inner: Marginal, public: CodedTable | None, total: float
+    ) -> list[View]:
+        """All one-way and two-way marginals that are known, made to agree: measured ones, and public ones beside them.
+
+        A public marginal weighs `public_weight` of a measured one, and gives way to one of the same attributes.
+        """
+        domain = curator.domain
+        ones: list[Marginal] = [(name,) for name in inner]
+        pairs = self.pairs(domain, inner)
+        asked: dict[Regime, list[Marginal]] = {Regime.ONE_WAY: ones, Regime.TWO_WAY: pairs}
+        measured = measure(curator, asked[regime], curator.remaining) if regime in asked else []
+        known = {view.marginal: view for view in measured}
+        if public is None:
+            return consistent(measured, total)
+        weight = self.public_weight * min((view.weight for view in measured), default=1.0)
+        prior = {each: total * shares_of(public, domain, each) for each in [*ones, *pairs]}
+        if self.shrink:
+            known = {each: shrunk(view, prior[each]) for each, view in known.items()}
+        beside = [View(each, counts, weight) for each, counts in prior.items() if each not in known]
+        return consistent([*known.values(), *beside], total) if known else beside
+
+    def pairs(self, domain: Domain, inner: Marginal) -> list[Marginal]:
+        return [pair for pair in combinations(inner, 2) if domain.cells(pair) <= self.most_cells]
+
+    def pool(
+        self,
+        curator: Curator,
+        regime: Regime,
+        inner: Marginal,
+        public: CodedTable | None,
+        targets: Sequence[Target],
+    ) -> CodedTable:
+        """The rows to choose from: a sample of the public ones, or rows that are updated until they fit the targets."""
+        if regime is Regime.PUBLIC:
+            return sampled(public, curator.coins) if public is not None else {}
+        domain = Domain(curator.domain[name] for name in inner)
+        return Records(domain, targets, POOL).draw(POOL, curator.coins)
+
+
+def priced(left: Amount, epsilon: float, most: float) -> Amount:
+    """What noise of the standard deviation √2·θ/ε costs (that of Laplace noise for ε), at most a part of what is left.
+
+    A Gaussian of that deviation costs (θ/σ)² = ε²/2 of μ².
+    """
+    cost = epsilon if left.currency is Currency.PURE else epsilon**2 / 2
+    wanted, cap = Amount.of(left.currency, cost), left.share(most)
+    return wanted if wanted <= cap else cap
+
+
+def public_rows(curator: Curator, inner: Marginal) -> CodedTable | None:
+    """The public rows without their segments; None where there are none."""
+    rows = curator.public
+    if rows is None or not inner or not len(rows[inner[0]]):
+        return None
+    return {name: rows[name] for name in inner}
+
+
+def sampled(rows: CodedTable, coins: np.random.Generator) -> CodedTable:
+    """At most as many of the rows as a pool takes, at random."""
+    count = len(next(iter(rows.values())))
+    chosen = coins.permutation(count)[:POOL]
+    return {name: codes[chosen] for name, codes in rows.items()}
+
+
+def weights(columns: Mapping[str, Marginal], targets: Sequence[Target]) -> list[float]:
+    """A marginal weighs as many marginals of columns as it stands for."""
+    held: dict[str, int] = {}
+    for attributes in columns.values():
+        for name in attributes:
+            held[name] = held.get(name, 0) + 1
+    return [float(np.prod([held.get(name, 1) for name in target.marginal])) for target in targets]

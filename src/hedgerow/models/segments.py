@@ -1,0 +1,125 @@
+"""Rows segment by segment, each segment a selection from one pool of rows that comes close to the wanted marginals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from hedgerow import _records
+from hedgerow.domain import CodedTable, Counts, Domain, IntArray, Marginal
+from hedgerow.errors import HedgerowError
+from hedgerow.models.histograms import systematic
+from hedgerow.models.model import State
+from hedgerow.models.records import Target, kernel_targets, shares_of
+from hedgerow.query import MarginalQuery
+
+SWEEPS = 20
+CANDIDATES = 4
+"""Rows of the pool that are looked at for every row that is chosen."""
+LEAST_CANDIDATES = 500
+PART = 4
+"""One selection takes at most 1/PART of the pool; larger segments are made of several."""
+
+
+class Segments:
+    """How many rows each cell of `segments` has, and a pool from which each segment's rows are chosen.
+
+    All segments share one distribution of the other attributes. Each is searched for by itself, so segments of equal
+    size get different rows.
+    """
+
+    kind = "segments"
+
+    def __init__(
+        self,
+        domain: Domain,
+        segments: Marginal,
+        counts: Counts,
+        pool: CodedTable,
+        targets: Sequence[Target],
+        weights: Sequence[float],
+    ):
+        self.domain = domain
+        self.segments = segments
+        self.counts = np.asarray(counts, dtype=np.float64)
+        self.inner = Domain(attribute for attribute in domain if attribute.name not in segments)
+        if self.counts.shape != domain.shape(segments) or self.counts.min() < 0 or self.counts.sum() < 1:
+            raise HedgerowError("segments need one count per cell, none below 0, and a row at least.")
+        if tuple(pool) != self.inner.names or not all(len(codes) for codes in pool.values()):
+            raise HedgerowError("a pool needs rows of every attribute that is no segment, in domain order.")
+        self.pool = pool
+        self.targets = tuple(targets)
+        self.weights = tuple(weights)
+
+    @property
+    def total(self) -> float:
+        return float(self.counts.sum())
+
+    def marginal(self, marginal: Marginal) -> Counts:
+        outside = tuple(name for name in marginal if name in self.segments)
+        inside = tuple(name for name in marginal if name not in self.segments)
+        summed = tuple(axis for axis, name in enumerate(self.segments) if name not in outside)
+        shares = shares_of(self.pool, self.inner, inside) if inside else np.ones(())
+        joint = np.multiply.outer(self.counts.sum(axis=summed), shares)
+        return np.transpose(joint, [(*outside, *inside).index(name) for name in marginal])
+
+    def answers(self, queries: Sequence[MarginalQuery]) -> Iterator[Counts]:
+        return (query.aggregate(self.marginal(query.attributes)) for query in queries)
+
+    def draw(self, rows: int, coins: np.random.Generator) -> CodedTable:
+        sizes = systematic(self.counts.reshape(-1), rows, coins)
+        order = coins.permutation(rows)
+        cells = np.repeat(np.arange(len(sizes)), sizes)[order]
+        places = np.unravel_index(cells, self.counts.shape) if self.segments else ()
+        codes: dict[str, Any] = dict(zip(self.segments, places, strict=True))
+        if len(self.inner):
+            chosen = self._choose(sizes, coins)[order]
+            codes |= {name: self.pool[name][chosen] for name in self.inner.names}
+        return {attribute.name: codes[attribute.name].astype(attribute.dtype) for attribute in self.domain}
+
+    def _choose(self, sizes: IntArray, coins: np.random.Generator) -> IntArray:
+        """Rows of the pool for every segment, one segment after the other."""
+        most = max(1, len(next(iter(self.pool.values()))) // PART)
+        parts = [part for size in sizes.tolist() for part in _parts(size, most)]
+        words = coins.integers(1, 2**64, size=(len(parts), 4), dtype=np.uint64).tolist()
+        chosen: IntArray = np.empty(int(sizes.sum()), dtype=np.int64)
+        done = 0
+        for part, start in zip(parts, words, strict=True):
+            candidates = max(LEAST_CANDIDATES, CANDIDATES * part)
+            self._selection.choose(chosen[done : done + part], candidates, SWEEPS, start)
+            done += part
+        return chosen
+
+    @cached_property
+    def _selection(self) -> _records.Selection:
+        columns = [self.pool[name].astype(np.uint32) for name in self.inner.names]
+        sizes = [attribute.size for attribute in self.inner]
+        return _records.Selection(columns, sizes, *kernel_targets(self.inner, self.targets), list(self.weights))
+
+    def state(self) -> State:
+        values = {
+            "segments": list(self.segments),
+            "marginals": [list(target.marginal) for target in self.targets],
+            "weights": list(self.weights),
+        }
+        arrays = {"counts": self.counts.reshape(-1)} | {f"pool.{name}": codes for name, codes in self.pool.items()}
+        arrays |= {f"shares{number}": target.shares for number, target in enumerate(self.targets)}
+        return State(self.kind, values, arrays)
+
+    @classmethod
+    def from_state(cls, domain: Domain, state: State) -> Segments:
+        marginals = [tuple(marginal) for marginal in state.values["marginals"]]
+        targets = [Target(marginal, state.arrays[f"shares{number}"]) for number, marginal in enumerate(marginals)]
+        segments = tuple(state.values["segments"])
+        pool = {name: state.arrays[f"pool.{name}"] for name in domain.names if name not in segments}
+        counts = state.arrays["counts"].reshape(domain.shape(segments))
+        return cls(domain, segments, counts, pool, targets, state.values["weights"])
+
+
+def _parts(size: int, most: int) -> list[int]:
+    """The size in parts of at most `most`, as even as can be."""
+    count = -(-size // most)
+    return [size * (place + 1) // count - size * place // count for place in range(count)]

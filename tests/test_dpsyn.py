@@ -1,0 +1,291 @@
+"""DPSyn: regimes where the write-up puts them, rows segment by segment, people with many rows, public tables."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import hedgerow as hr
+from hedgerow.audit.method import BUDGETS, KINDS, SCHEMA, check_release, pairs, replay_pair
+from hedgerow.audit.replay import replay
+from hedgerow.budget import Amount, Currency
+from hedgerow.domain import Domain
+from hedgerow.engines import open_engine
+from hedgerow.errors import HedgerowError, OptionError
+from hedgerow.methods import build
+from hedgerow.methods.dpsyn import DPSyn, Regime, Thresholds, priced
+from hedgerow.models import load
+from hedgerow.models.model import block_coins
+from hedgerow.models.records import Target, shares_of
+from hedgerow.models.segments import Segments
+from hedgerow.progress import Progress
+from hedgerow.run import Run
+
+SEVEN = SCHEMA.replace("max_rows_per_person: 3", "max_rows_per_person: 7")
+
+# ------------------------------------------------------------ regimes
+
+
+def test_thresholds_of_the_contest():
+    """θ = 7 and 1,033,968 rows: ε = 0.1 is low, 1 and 10 are high, and τ₁, τ₂ are 0.0102 and 0.0609."""
+    found = Thresholds(7)
+    assert (found.total, found.low, found.least, found.high) == pytest.approx((0.005, 0.14, 0.2, 0.28))
+    assert found.one_way(1_033_968) == pytest.approx(0.01015, abs=5e-5)
+    assert found.two_way(1_033_968) == pytest.approx(0.0609, abs=5e-5)
+    regimes = [found.regime(epsilon, 1_033_968) for epsilon in (0.1, 1.0, 10.0)]
+    assert regimes == [Regime.PUBLIC, Regime.TWO_WAY, Regime.TWO_WAY]
+    assert found.for_segments(1.0, 1_033_968) == pytest.approx(0.28)
+
+
+@given(st.integers(1, 20), st.integers(100, 10**7), st.floats(0, 0.2))
+def test_regimes_switch_where_the_thresholds_say(persons, rows, beyond):
+    found = Thresholds(persons)
+    one = max(found.least, found.total + found.low + found.one_way(rows))
+    two = max(found.least, found.total + found.low + found.two_way(rows))
+    assert found.regime(one * (1 - 1e-9), rows) is Regime.PUBLIC
+    assert found.regime(one * (1 + 1e-9), rows) is not Regime.PUBLIC
+    assert found.regime(two * (1 - 1e-9), rows) is not Regime.TWO_WAY
+    assert found.regime(two * (1 + 1e-9) + beyond, rows) is Regime.TWO_WAY
+
+
+@given(st.integers(1, 20), st.integers(100, 10**7), st.floats(0.001, 20))
+def test_segments_never_get_more_than_there_is(persons, rows, epsilon):
+    found = Thresholds(persons)
+    if found.regime(epsilon, rows) is not Regime.PUBLIC:
+        assert found.low <= found.for_segments(epsilon, rows) <= min(found.high, epsilon - found.total)
+
+
+def test_segment_noise_is_that_of_the_laplace_mechanism_or_half_of_the_budget():
+    """σ = √2·θ/y costs y²/2 of μ²; under δ = 0 noise for y costs y."""
+    assert priced(Amount.of(Currency.GDP, 1.0), 0.28, 0.5).value == pytest.approx(0.28**2 / 2)
+    assert priced(Amount.of(Currency.GDP, 0.02), 0.28, 0.5).value == pytest.approx(0.01)
+    assert priced(Amount.of(Currency.PURE, 1.0), 0.28, 0.5).value == pytest.approx(0.28)
+
+
+# ------------------------------------------------------------ the model
+
+DOMAIN = Domain.of({"place": 3, "a": 4, "year": 2, "b": 3})
+COUNTS = np.array([[50.0, 50.0], [20.0, 0.0], [50.0, 30.0]])
+
+
+def segments(counts=COUNTS, pool_rows=400):
+    coins = np.random.default_rng(0)
+    a = coins.integers(0, 4, pool_rows)
+    pool = {"a": a.astype(np.uint8), "b": ((a + (coins.random(pool_rows) < 0.3)) % 3).astype(np.uint8)}
+    inner = Domain.of({"a": 4, "b": 3})
+    targets = [Target(each, shares_of(pool, inner, each)) for each in [("a",), ("b",), ("a", "b")]]
+    return Segments(DOMAIN, ("place", "year"), counts, pool, targets, [1.0, 1.0, 2.0])
+
+
+def test_every_segment_gets_its_number_of_rows():
+    drawn = segments().draw(200, block_coins(0, 0))
+    counted = np.zeros((3, 2))
+    np.add.at(counted, (drawn["place"], drawn["year"]), 1)
+    np.testing.assert_array_equal(counted, COUNTS)
+
+
+def test_segments_of_equal_size_get_rows_of_their_own():
+    drawn = segments().draw(200, block_coins(0, 0))
+    same = [(drawn["place"] == p) & (drawn["year"] == y) for p, y in ((0, 0), (0, 1), (2, 0))]
+    rows = [np.sort(4 * drawn["b"][mask] + drawn["a"][mask], kind="stable").tolist() for mask in same]
+    order = [(4 * drawn["b"][mask] + drawn["a"][mask]).tolist() for mask in same]
+    assert all(len(each) == 50 for each in rows)
+    assert order[0] != order[1] != order[2]
+
+
+def test_a_segment_is_closer_to_the_targets_than_random_rows():
+    model = segments()
+    distances = []
+    for drawn in (model.draw(200, block_coins(0, 0)), model.pool):
+        rows = {name: codes[:50] for name, codes in drawn.items() if name in ("a", "b")}
+        if "place" in drawn:
+            mask = (drawn["place"] == 0) & (drawn["year"] == 0)
+            rows = {name: drawn[name][mask] for name in ("a", "b")}
+        distances.append(sum(np.abs(shares_of(rows, model.inner, t.marginal) - t.shares).sum() for t in model.targets))
+    assert distances[0] < 0.6 * distances[1]
+
+
+@given(st.integers(0, 1500), st.integers(0, 3))
+def test_any_number_of_rows_from_a_saved_model(rows, seed):
+    model = segments()
+    again = load(DOMAIN, model.state())
+    drawn, repeated = model.draw(rows, block_coins(seed, 0)), again.draw(rows, block_coins(seed, 0))
+    for attribute in DOMAIN:
+        assert len(drawn[attribute.name]) == rows
+        assert drawn[attribute.name].dtype == attribute.dtype
+        np.testing.assert_array_equal(drawn[attribute.name], repeated[attribute.name])
+
+
+def test_marginals_are_segment_counts_times_shares_of_the_pool():
+    model = segments()
+    joint = model.marginal(("place", "a", "b"))
+    np.testing.assert_allclose(joint.sum(axis=(1, 2)), COUNTS.sum(axis=1))
+    np.testing.assert_allclose(joint.sum(axis=0), model.marginal(("a", "b")))
+    np.testing.assert_allclose(model.marginal(("year",)), COUNTS.sum(axis=0))
+    assert model.marginal(()) == pytest.approx(200)
+
+
+@pytest.mark.parametrize("counts", [np.zeros((3, 2)), -COUNTS, np.ones((2, 3))])
+def test_bad_counts_are_refused(counts):
+    with pytest.raises(HedgerowError, match="segments need one count"):
+        segments(counts)
+
+
+# ------------------------------------------------------------ the method
+
+PEOPLE = """
+dataset: people
+person: id
+max_rows_per_person: 7
+columns:
+  place: {type: code, size: 4}
+  year:  {type: code, size: 3}
+  a:     {type: code, size: 5}
+  b:     {type: code, size: 3}
+  c:     {type: code, size: 4}
+"""
+
+
+def people(count=3000, seed=0, tilt=0.0):
+    coins = np.random.default_rng(seed)
+    ids = np.repeat(np.arange(count), coins.integers(1, 4, count))
+    rows = len(ids)
+    a = np.minimum(coins.geometric(0.4 + tilt, rows) - 1, 4)
+    return pa.table(
+        {
+            "id": ids,
+            "place": coins.integers(0, 4, rows),
+            "year": coins.integers(0, 3, rows),
+            "a": a,
+            "b": (a + (coins.random(rows) < 0.2)) % 3,
+            "c": (a + coins.integers(0, 2, rows)) % 4,
+        }
+    )
+
+
+def synthesize(table, epsilon, options=None, public=None, delta=1e-9):
+    method = build("dpsyn", {"segments": "place,year", **(options or {})})
+    return hr.synthesize(
+        table, hr.Schema.parse(PEOPLE), hr.Budget(epsilon, delta), method, public=public, unsafe_noise_seed=1
+    )
+
+
+@pytest.mark.parametrize("delta", [1e-9, 0.0])
+@pytest.mark.parametrize(
+    ("epsilon", "asked"),
+    # θ = 7: ε₂ = 0.2; about 6,000 rows, so τ₁ = 1.75 and τ₂ = 10.5, give or take the noise of scale 1,400
+    [(0.1, [1]), (0.3, [1, 1]), (60.0, [1, 1, 3])],
+)
+def test_a_run_asks_what_its_regime_says(epsilon, asked, delta):
+    release = synthesize(people(), epsilon, public=people(seed=1), delta=delta)
+    assert [len(charge.queries) for charge in release.certificate.charges] == asked
+    assert release.certificate.spent == release.certificate.whole
+    assert release.sample().num_rows == release.estimated_rows
+
+
+def test_the_middle_regime_measures_columns():
+    release = synthesize(people(), 5.0, public=people(seed=1))
+    assert [len(q["attributes"]) for q in release.certificate.charges[-1].queries] == [1, 1, 1]
+
+
+def test_without_a_public_table_columns_are_the_least_that_is_measured():
+    release = synthesize(people(), 0.1)
+    assert [len(charge.queries) for charge in release.certificate.charges] == [1, 1, 3]
+    assert release.certificate.spent == release.certificate.whole
+
+
+def test_rows_beyond_the_bound_never_count():
+    """One person has 40 rows in one place and year; seven of them count, whatever the others are."""
+    one = pa.table(
+        {"id": [10**6] * 40, "place": [2] * 40, "year": [1] * 40, "a": [4] * 40, "b": [0] * 40, "c": [3] * 40}
+    )
+    release = synthesize(one, 1e5)
+    counted = {m.query.attributes: m.values.reshape(m.query.shape) for m in release.answers[2].measurements}
+    assert all(counts.sum() == 7 for counts in counted.values())
+    assert counted["a", "b"][4, 0] == counted["a", "c"][4, 3] == 7
+    in_all = pa.concat_tables([people(200), one])
+    without = synthesize(people(200), 1e5).answers[2].measurements[0].values
+    assert (synthesize(in_all, 1e5).answers[2].measurements[0].values - without).sum() == 7
+
+
+def test_floor_and_rounding_by_hand():
+    release = synthesize(people(60), 1e5, {"floor": "15", "round": "10"})
+    counted = release.answers[1].measurements[0].values.reshape(4, 3)
+    np.testing.assert_array_equal(release.model.counts, np.maximum(np.rint(counted / 10) * 10, 15))
+
+
+def test_undeclared_places_get_no_floor():
+    schema = hr.Schema.parse(PEOPLE.replace("place: {type: code, size: 4}", "place: {type: category, values: [0, 1]}"))
+    method = build("dpsyn", {"segments": "place,year", "floor": "50"})
+    release = hr.synthesize(people(60), schema, hr.Budget(1e5), method, unsafe_noise_seed=1)
+    assert release.model.counts.shape == (3, 3)
+    counted = release.answers[1].measurements[0].values.reshape(3, 3)
+    np.testing.assert_array_equal(release.model.counts[:2], np.maximum(counted[:2], 50))
+    np.testing.assert_array_equal(release.model.counts[2], np.maximum(counted[2], 0))  # the hidden cell
+
+
+def distance(release, table):
+    encoding = release.encoding
+    real, made = encoding.encode(table.combine_chunks()), encoding.encode(release.sample().combine_chunks())
+    found = [
+        np.abs(shares_of(real, encoding.domain, pair) - shares_of(made, encoding.domain, pair)).sum() / 2
+        for pair in (("a", "b"), ("a", "c"), ("b", "c"))
+    ]
+    return float(np.mean(found))
+
+
+def test_a_public_table_carries_where_the_budget_does_not():
+    table, public = people(), people(seed=1)
+    assert distance(synthesize(table, 0.1, public=public), table) < 0.05
+    assert distance(synthesize(table, 0.1), table) > 0.15
+
+
+def test_a_large_budget_overrules_a_misleading_public_table():
+    table, public = people(), people(seed=1, tilt=0.4)
+    assert distance(synthesize(table, 0.1, public=public), table) > 0.15
+    assert distance(synthesize(table, 60.0, public=public), table) < 0.06
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [({"segments": "place,yeer"}, 'segments: unknown column "yeer".*Did you mean "year"'), ({"round": "0"}, "round")],
+)
+def test_bad_options_are_refused(options, complaint):
+    with pytest.raises(OptionError, match=complaint):
+        synthesize(people(10), 1.0, options)
+
+
+def test_all_columns_may_be_segments():
+    release = synthesize(people(50), 1.0, {"segments": "place,year,a,b,c"})
+    assert release.certificate.spent == release.certificate.whole
+    check_release(release)
+
+
+# ------------------------------------------------------------ audits with seven rows a person
+
+
+@pytest.mark.parametrize("method", [build("privsyn"), DPSyn(segments=("site",), floor=3, round=2), DPSyn()])
+def test_replays_find_no_difference_with_seven_rows_a_person(method):
+    for budget in BUDGETS:
+        for pair in pairs(len(KINDS)):
+            replay_pair(method, budget, pair, SEVEN)
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 400.0])
+def test_replays_with_a_public_table(epsilon):
+    """Public marginals only, and two-way marginals drawn towards them."""
+    schema = hr.Schema.parse(SEVEN)
+    public = next(pairs(1, seed=9)).table
+    method = DPSyn(segments=("site",))
+
+    def on(table):
+        def run(mechanisms):
+            engine = open_engine(table, bounding_key=b"one key")
+            return Run(schema, hr.Budget(epsilon), method, 0, Progress(), public).release(engine, mechanisms)
+
+        return run
+
+    for pair in pairs(len(KINDS), seed=1):
+        release = replay(on(pair.table), on(pair.neighbour)).release
+    check_release(release)
