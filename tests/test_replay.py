@@ -1,18 +1,22 @@
 """The replay audit passes for what is private and catches what is not."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
 from hedgerow import methods
 from hedgerow.audit import Violation, check_method
 from hedgerow.audit.method import BUDGETS, KINDS, check_drawn_noise, pairs, replay_pair
+from hedgerow.audit.mutants import MUTANTS
 from hedgerow.audit.replay import Recorder
+from hedgerow.audit.report import is_caught
 from hedgerow.measurement import Noise
 from hedgerow.methods.independent import Independent
 from hedgerow.models.histograms import Histograms, Part
-from hedgerow.private import account, mechanisms, vault
+from hedgerow.private import mechanisms
 from hedgerow.private.exact import Exact
-from hedgerow.query import MarginalQuery, total_query
+from hedgerow.query import total_query
 
 
 @pytest.mark.parametrize("name", methods.names())
@@ -31,45 +35,20 @@ def test_the_pairs_are_of_every_kind_and_differ_by_one_person():
 # ---------------------------------------------------------------- mutants: each breaks one rule and must be caught
 
 
-def test_mutant_bound_on_rows_per_person_dropped(monkeypatch):
-    original = vault.Vault.__init__
+@pytest.mark.parametrize("name", MUTANTS)
+def test_mutants_are_caught(name):
+    assert is_caught(Independent(), MUTANTS[name])
 
-    def forgetful(self, engine, domain, rows_per_person, *rest):
-        original(self, engine, domain, 1, *rest)
 
-    monkeypatch.setattr(vault.Vault, "__init__", forgetful)
+def test_a_method_that_breaks_no_rule_is_not_caught():
+    assert not is_caught(Independent(), nullcontext)
+
+
+def test_what_a_forgotten_bound_looks_like():
     crowded = next(pair for pair in pairs(len(KINDS)) if pair.kind == "many rows")
-    with pytest.raises(Violation, match=r"declares the sensitivity .* but neighbours differ by 3 times that"):
-        replay_pair(Independent(), BUDGETS[0], crowded)
-    with pytest.raises(Violation):
-        check_method(Independent())
-
-
-def test_mutant_noise_halved(monkeypatch):
-    original = mechanisms.Mechanisms._draw
-
-    def timid(self, noise, count):
-        return original(self, Noise(noise.kind, noise.scale / 2), count)
-
-    monkeypatch.setattr(mechanisms.Mechanisms, "_draw", timid)
-    with pytest.raises(Violation, match="noise drawn is not the noise charged"):
-        check_method(Independent())
-
-
-def test_mutant_debit_skipped(monkeypatch):
-    def generous(self, charge):
-        self.charges.append(charge)
-
-    monkeypatch.setattr(account.Account, "debit", generous)
-
-    class Greedy(Independent):
-        def run(self, curator, progress):
-            for _ in range(2):
-                super().run(curator, progress)
-            return super().run(curator, progress)
-
-    with pytest.raises(Violation, match="add up to the budget"):
-        check_method(Greedy())
+    expected = r"declares the sensitivity .* but neighbours differ by 3 times that"
+    with MUTANTS["rows per person forgotten"](Independent()) as method, pytest.raises(Violation, match=expected):
+        replay_pair(method, BUDGETS[0], crowded)
 
 
 def uniform_noise(self, noise, count):
@@ -116,33 +95,9 @@ class ExactTotal(Peeking):
         return Histograms(model.domain, model.parts, float(exact_rows(curator)))
 
 
-class ExactStopping(Independent):
-    """Decides from the exact number of rows whether to split its charge."""
-
-    def run(self, curator, progress):
-        if exact_rows(curator) % 2:
-            curator.total(spend=curator.remaining.share(0.01))
-        return super().run(curator, progress)
-
-
-class ExactPartition(Independent):
-    """Chooses a partition from exact counts, as a printed method does."""
-
-    def run(self, curator, progress):
-        name = curator.domain.names[2]
-        query = MarginalQuery(curator.domain, (name,))
-        exact = next(iter(curator._engine.count([query]))).opened()
-        blocks = (exact > np.median(exact)).astype(np.int64)
-        blocks[0] = 1
-        grouped = MarginalQuery(curator.domain, (name,), blocks=blocks)
-        curator.measure([grouped], spend=curator.remaining.share(0.1))
-        return super().run(curator, progress)
-
-
-@pytest.mark.parametrize("mutant", [ExactTotal, ExactStopping, ExactPartition])
-def test_mutants_that_look_at_exact_counts_are_caught(mutant):
+def test_a_mutant_that_shows_the_exact_total_is_caught():
     with pytest.raises(Violation):
-        check_method(mutant(), count=4 * len(KINDS))
+        check_method(ExactTotal(), count=4 * len(KINDS))
 
 
 def test_replay_attains_the_sensitivity_it_declares():

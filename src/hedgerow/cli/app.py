@@ -213,11 +213,85 @@ def evaluate(
 
 
 @app.command()
+def compare(
+    table: Annotated[str, typer.Argument(help="The private table.")],
+    schema: Annotated[str, typer.Option("-s", "--schema", help="What the columns may hold: a file, or preset:NAME.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the results; one that exists is gone on with.")],
+    methods: Annotated[str, typer.Option(help="Comma-separated; package.module:Class for one made elsewhere.")] = (
+        "aim,mst"
+    ),
+    epsilons: Annotated[str, typer.Option(help="Comma-separated.")] = ".1,1,10",
+    runs: Annotated[int, typer.Option(min=1, help="Runs of each method at each ε.")] = 3,
+    delta: Annotated[float, typer.Option(help="0 gives pure ε with Laplace noise.")] = 1e-9,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Method option, METHOD.option=value; repeatable.")
+    ] = None,
+    tables: Annotated[
+        list[str] | None, typer.Option("--table", help="A synthetic table made elsewhere, NAME@ε=FILE; repeatable.")
+    ] = None,
+    metrics: Annotated[
+        str | None, typer.Option(help="As for evaluate; default tvd1 to tvd3, k_marginal, range3, and a few more.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="The column that svm and boosting predict.")] = None,
+    ledger: Annotated[Path | None, typer.Option(help="The dataset's ledger; every run is debited.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Run r uses seed + r, for every method.")] = 0,
+    unsafe_noise_seed: Annotated[
+        int | None, typer.Option(min=0, help="Public tables only: the same noise stream for every method.")
+    ] = None,
+    max_memory: Annotated[str, typer.Option(help="For the model of a run, for example 4GB.")] = "4GB",
+    max_time: Annotated[str, typer.Option(help="After which a run is stopped, for example 10m.")] = "1h",
+    retry: Annotated[bool, typer.Option("--retry", help="Run again what failed or timed out.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+) -> None:
+    """PRIVATE: run several methods on the private table and compare each result with the real rows."""
+    from hedgerow.cli.compare import DEFAULT_METRICS, options_by_method, run
+    from hedgerow.cli.compare import epsilons as numbers
+    from hedgerow.cli.evaluate import words
+    from hedgerow.compare import ForeignTable, Plan
+    from hedgerow.evaluate.evaluation import settled_metrics
+
+    wanted = words(metrics) if metrics is not None else [*DEFAULT_METRICS, *(["svm", "boosting"] if target else [])]
+    plan = Plan(
+        table=table,
+        schema=schema,
+        methods=tuple(words(methods)),
+        epsilons=numbers(epsilons),
+        runs=runs,
+        metrics=tuple(settled_metrics(wanted, target, ())),
+        delta=delta,
+        options=options_by_method(set_ or []),
+        tables=tuple(ForeignTable.parse(each) for each in tables or []),
+        target=target,
+        ledger=None if ledger is None else str(ledger),
+        seed=seed,
+        unsafe_noise_seed=unsafe_noise_seed,
+        max_memory=size(max_memory),
+        max_seconds=seconds(max_time),
+    )
+    run(plan, out, retry, json_, quiet)
+
+
+@app.command()
 def methods(name: Annotated[str | None, typer.Argument(help="A method; all of them if left out.")] = None) -> None:
     """What methods there are, what each guarantees, its options, its paper, and where ours differs."""
     from hedgerow.cli.methods import show
 
     show(name)
+
+
+@app.command()
+def audit(
+    methods: Annotated[list[str] | None, typer.Argument(help="Methods; all of them if left out.")] = None,
+    pairs: Annotated[int, typer.Option(min=6, help="Neighbouring tables to replay on, for each kind of noise.")] = 200,
+    runs: Annotated[int, typer.Option(min=100, help="Runs on either side of the distinguishing game.")] = 4000,
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="A page (.md) to write the table to.")] = None,
+    json_: Annotated[bool, typer.Option("--json", help="One JSON array on stdout.")] = False,
+) -> None:
+    """Check that methods keep their promise, and that the check would notice if they did not. Takes minutes each."""
+    from hedgerow.cli.audit import run
+
+    run(methods or [], pairs, runs, out, json_)
 
 
 @app.command()

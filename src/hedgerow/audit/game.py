@@ -1,0 +1,133 @@
+"""The distinguishing game: how well can anyone tell whether one person took part, at most and in fact?
+
+The method runs thousands of times on an empty table and on a table of one person alone, the worst pair there is. Who
+plays knows everything but the noise: the statistic is the log-likelihood ratio of all noisy counts that were let out.
+Half of the runs choose a threshold, the other half bound its errors from above (Clopper and Pearson 1934), and the two
+bounds give a μ that the method certainly leaks (Dong, Roth, Su 2022: error rates α, β allow μ = Φ⁻¹(1 − α) − Φ⁻¹(β)).
+A method that keeps its promise stays below its claim; a test that could see anything comes close to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from hedgerow.accounting import gdp_epsilon
+from hedgerow.audit.engine import reference_cells
+from hedgerow.budget import Budget
+from hedgerow.domain import CodedTable, Counts
+from hedgerow.engines import open_engine
+from hedgerow.methods.method import Method
+from hedgerow.private.mechanisms import Mechanisms
+from hedgerow.progress import Progress
+from hedgerow.release import Release
+from hedgerow.run import Run
+from hedgerow.schema import Schema
+
+MU = 2.0
+"""The budget of the game: small enough to err, large enough to be told from half of it."""
+RUNS = 4000
+"""Runs on either side."""
+FALSE_ALARM = 1e-7
+"""How often a method that just keeps its promise may look as if it did not."""
+ROWS = 2
+SCHEMA = Schema.parse(f"""
+person: id
+max_rows_per_person: {ROWS}
+columns:
+  a: {{type: code, size: 2}}
+  b: {{type: code, size: 2}}
+  c: {{type: code, size: 3}}
+""")
+CANARY = {"a": 1, "b": 0, "c": 2}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was promised, and what is certainly leaked."""
+
+    claim: float
+    bound: float
+    runs: int
+
+    @property
+    def kept(self) -> bool:
+        return self.bound <= self.claim
+
+    @property
+    def alive(self) -> bool:
+        """Whether the game saw enough of the leak that was allowed: otherwise passing it means nothing."""
+        return self.bound >= 0.7 * self.claim
+
+
+def play(method: Method, runs: int = RUNS, on_run: Callable[[], None] = lambda: None) -> Verdict:
+    """Play it with `runs` runs on either side, at μ = 2."""
+    budget = Budget(gdp_epsilon(MU, 1e-9), 1e-9)
+    claim = 0.0
+    sides = []
+    for people in (0, 1):
+        table = _table(people)
+        seen = np.empty(runs)
+        for number in range(runs):
+            release = Run(SCHEMA, budget, method, number, Progress()).release(open_engine(table), Mechanisms())
+            seen[number] = log_likelihood_ratio(release)
+            assert release.guarantee is not None
+            claim = max(claim, release.guarantee.mu)
+            on_run()
+        sides.append(seen)
+    return Verdict(claim, certified(sides[0], sides[1]), runs)
+
+
+def _table(people: int) -> pa.Table:
+    """Nobody, or one person with as many rows as count, all alike."""
+    rows = people * ROWS
+    columns = {name: pa.array([code] * rows, pa.int64()) for name, code in CANARY.items()}
+    return pa.table({"id": pa.array(["canary"] * rows, pa.string()), **columns})
+
+
+def log_likelihood_ratio(release: Release) -> float:
+    """log P(counts | the person is there) − log P(counts | nobody is), for Gaussian noise.
+
+    Choices and noisy scores are left out: what they tell only makes the certified leak smaller than the true one.
+    """
+    row: CodedTable = {name: np.array([code], dtype=np.uint8) for name, code in CANARY.items()}
+    ratio = 0.0
+    for answer in release.answers:
+        for measurement in answer.measurements:
+            cell = int(reference_cells(measurement.query, row)[0])
+            if cell < 0:
+                continue
+            if measurement.kept is None:
+                value = float(measurement.values[cell])
+            else:  # a cell that did not survive was small
+                value = float(measurement.values[measurement.kept == cell].sum())
+            ratio += (ROWS * value - ROWS**2 / 2) / measurement.noise.scale**2
+    return ratio
+
+
+def certified(absent: Counts, present: Counts, false_alarm: float = FALSE_ALARM) -> float:
+    """A lower bound on μ that holds but for `false_alarm`, from the statistic's values on either side.
+
+    The threshold is the one that would certify most on the first half of the values; the second half certifies.
+    """
+    half = len(absent) // 2
+    places = np.unique(np.concatenate([absent[:half], present[:half]]))
+    threshold = places[np.argmax(_bounds(absent[:half], present[:half], places, false_alarm))]
+    return max(0.0, float(_bounds(absent[half:], present[half:], threshold, false_alarm)))
+
+
+def _bounds(absent: Counts, present: Counts, thresholds: Counts, false_alarm: float) -> Counts:
+    """What each threshold certifies: Clopper and Pearson's upper bounds on both errors, as a μ."""
+    from scipy.special import ndtri
+    from scipy.stats import beta
+
+    wrong = len(absent) - np.searchsorted(np.sort(absent), thresholds, side="right")
+    missed = np.searchsorted(np.sort(present), thresholds, side="right")
+    with np.errstate(invalid="ignore"):  # all wrong: nothing bounds that error but 1
+        alpha = np.where(wrong == len(absent), 1.0, beta.isf(false_alarm / 2, wrong + 1, len(absent) - wrong))
+        miss = np.where(missed == len(present), 1.0, beta.isf(false_alarm / 2, missed + 1, len(present) - missed))
+    bounds: Counts = ndtri(1 - alpha) - ndtri(miss)
+    return bounds
