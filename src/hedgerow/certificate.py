@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.accounting import Charge, Guarantee, covers, discovery_threshold, guarantee, whole
 from hedgerow.budget import Amount, Budget, Currency
+from hedgerow.curator import PRINTED
 from hedgerow.errors import HedgerowError, ReleaseError
 from hedgerow.measurement import Answer, Measurement
 
@@ -199,7 +200,8 @@ def _check_schema(certificate: Certificate, schema: Schema) -> None:
     said = (certificate.person, certificate.rows_per_person, certificate.dataset, list(certificate.discovered))
     if said != (schema.person is not None, schema.max_rows_per_person, schema.dataset, schema.discovered):
         raise ReleaseError("the certificate and the schema differ on the unit, the dataset or what was discovered.")
-    if certificate.void not in (None, UNSAFE, REHEARSAL) or not set(certificate.notes) <= {ENDED_EARLY, PUBLIC}:
+    known = certificate.void in (None, UNSAFE, REHEARSAL, PRINTED) and set(certificate.notes) <= {ENDED_EARLY, PUBLIC}
+    if not known:
         raise ReleaseError("the certificate holds a note that Hedgerow does not write.")
 
 

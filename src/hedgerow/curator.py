@@ -19,6 +19,9 @@ from hedgerow.errors import HedgerowError
 from hedgerow.measurement import Measurement, Noise, Threshold
 from hedgerow.query import MarginalQuery, Query, TreeQuery
 
+PRINTED = "a procedure as printed, which looks at exact counts"
+"""Why a run that looked behind the curator (`hedgerow.private.unsafe`) has no guarantee."""
+
 
 class Answers(Protocol):
     """Anything that can answer marginal queries without the data: a model, a public table, a constant."""

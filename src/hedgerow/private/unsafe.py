@@ -10,15 +10,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hedgerow.curator import Curator
+from hedgerow.curator import PRINTED, Curator
 from hedgerow.domain import CodedTable, IntArray
 from hedgerow.engines.arrow import ArrowEngine
 from hedgerow.errors import HedgerowError
 from hedgerow.private.exact import SparseCounts
 from hedgerow.private.vault import Vault
 from hedgerow.query import Query
-
-PRINTED = "a procedure as printed, which looks at exact counts"
 
 
 def exact_counts(curator: Curator, queries: Sequence[Query]) -> list[IntArray]:
