@@ -18,6 +18,7 @@ _METHODS = {
     "match3": "hedgerow.methods.match3:Match3",
     "mst": "hedgerow.methods.mst:MST",
     "mwem": "hedgerow.methods.mwem:MWEM",
+    "ppsyn": "hedgerow.methods.ppsyn:PPSyn",
     "privsyn": "hedgerow.methods.privsyn:PrivSyn",
     "rdt": "hedgerow.methods.rdt:RDT",
 }

@@ -17,19 +17,15 @@ from hedgerow.curator import Candidate, Curator
 from hedgerow.domain import Marginal
 from hedgerow.measurement import Measurement
 from hedgerow.methods.method import About
+from hedgerow.methods.rounds import rough_calls, within
 from hedgerow.methods.start import measure_one_ways, start
 from hedgerow.methods.workloads import closure, workload_of
 from hedgerow.models.estimation import MOST_CALLS, fit
 from hedgerow.models.graphical import GraphicalModel
-from hedgerow.models.junction import sizes_with
 from hedgerow.models.model import Model
 from hedgerow.progress import Progress
 from hedgerow.query import MarginalQuery
 
-ROUGH = (25, 150)
-"""Least and most oracle calls of a fit between rounds; the last one runs to the end."""
-WORK = 2e7
-"""Cells that the oracle calls of such a fit may go through: large models get fewer calls."""
 LEAST_SHARE = 0.05
 """The one-way marginals' part of the budget: about what d of 16·d rounds are in the paper; more where they need it."""
 
@@ -126,13 +122,9 @@ class AIM:
         domain = curator.domain
         noise = curator.noise(measuring)[0].mean_absolute
         worth = [m for m in wanted if noise * domain.cells(m) <= self.worth * model.total]
-        sizes = sizes_with(domain, model.cliques, worth)
-        inside = [set(clique) for clique in model.cliques]
-        limit = self.size * 2**20 * used
         return [
             Candidate(MarginalQuery(domain, marginal), wanted[marginal], noise * domain.cells(marginal))
-            for marginal, size in zip(worth, sizes, strict=True)
-            if size <= limit or any(clique >= set(marginal) for clique in inside)
+            for marginal in within(domain, model, worth, self.size * used)
         ]
 
     def affordable(self, curator: Curator, budget: Amount, wanted: Mapping[Marginal, float], total: float) -> Amount:
@@ -151,11 +143,6 @@ def learnt(answer: Measurement, before: GraphicalModel, after: GraphicalModel) -
     assert isinstance(answer.query, MarginalQuery)
     moved = after.marginal(answer.query.attributes) - before.marginal(answer.query.attributes)
     return float(np.abs(moved).sum()) > answer.noise.mean_absolute * answer.query.cells
-
-
-def rough_calls(model: GraphicalModel) -> int:
-    """How much effort a fit between rounds is worth."""
-    return int(np.clip(WORK / model.plan.work, *ROUGH))
 
 
 def quadrupled(budget: Amount) -> Amount:

@@ -1,0 +1,228 @@
+"""PPSyn, repaired: like AIM, but what is measured is a partition of a marginal, made from the model and not from data.
+
+Zhang, Deng, Yin (2023), "Partition-based differentially private synthetic data generation", arXiv:2310.06371. The
+write-up partitions exact counts, which is not private; everything here that decides on a partition, a candidate or a
+budget is a function of noisy answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from hedgerow.budget import Amount
+from hedgerow.curator import Candidate, Curator
+from hedgerow.domain import Counts, Marginal
+from hedgerow.errors import OptionError, listing, suggestion
+from hedgerow.measurement import Measurement
+from hedgerow.methods.method import About
+from hedgerow.methods.rounds import rough_calls, within
+from hedgerow.methods.start import measure_one_ways, start
+from hedgerow.methods.workloads import closure, workload_of
+from hedgerow.models.estimation import MOST_CALLS, fit
+from hedgerow.models.graphical import GraphicalModel
+from hedgerow.models.model import Model
+from hedgerow.models.partitions import Partitions, SortedMerges, error_splits, mass_splits
+from hedgerow.progress import Progress
+from hedgerow.query import MarginalQuery
+
+CONTRIBUTION = 0.3
+"""What a marginal is taken to contribute before it is measured, as a part of the rows."""
+FEWEST = 4
+"""A partition into fewer blocks tells nothing of a relation: the least pair has 2 × 2 cells."""
+MORE_ROUNDS = 4.0
+"""By how much the planned number of rounds may be exceeded."""
+CELLS_A_ROUND = 4_000_000
+"""Cells of all the marginals that one round considers; where there are more, lots decide, the small degrees first."""
+
+
+@dataclass(frozen=True)
+class PPSyn:
+    """Partitions of marginals."""
+
+    workload: str = field(default="3", metadata={"help": "marginals that matter: a degree, or a file"})
+    target: str = field(default="", metadata={"help": "a column whose marginals weigh more"})
+    eta: float = field(default=0.5, metadata={"help": "noise of a measurement as a part of what it may contribute"})
+    rounds: float = field(
+        default=1.0, metadata={"help": "planned rounds per attribute; up to four times as many on narrow domains"}
+    )
+    one_ways: float = field(default=0.05, metadata={"help": "least part of the budget for single columns"})
+    measuring: float = field(
+        default=0.85, metadata={"help": "part of a round's budget that measures, the rest chooses"}
+    )
+    partition: str = field(default="mass", metadata={"help": "how marginals are partitioned: mass, error or sorted"})
+    size: float = field(default=4.0, metadata={"help": "largest model in MB, reached as the budget is spent"})
+    merge: float = field(
+        default=3.0, metadata={"help": "merge values whose noisy count is below this many standard deviations"}
+    )
+
+    accounting: Literal["gdp", "zcdp"] = field(
+        default="gdp", metadata={"help": "gdp, or zcdp for the published budget (comparisons only)"}
+    )
+
+    about: ClassVar[About] = About(
+        name="ppsyn",
+        title="Partition-based synthesis",
+        summary="Measures, round by round, partitions of the marginals that the model so far gets most wrong.",
+        argument=(
+            "Partitions, candidates and budgets are made from the model, that is from earlier noisy answers. A row "
+            "lies in one block of a partition, so its counts move by at most θ and so does their L1 distance from the "
+            "model, on which the exponential mechanism chooses; the filter on Σμ² allows budgets to depend on answers."
+        ),
+        paper="Zhang, Deng, Yin (2023), Partition-based differentially private synthetic data generation, "
+        "arXiv:2310.06371.",
+        departures=(
+            "The paper's partitions, scores and budgets are functions of exact counts, which is not private; here all "
+            "three come from the model.",
+            "Blocks have like mass under the model; the paper's two algorithms are options.",
+            "Sums of blocks are fitted directly; the paper spreads them evenly over their cells first.",
+            "A marginal's contribution is read off its measurement and steers the next rounds' budget.",
+            "The start, the merging of rare values and the weights of marginals are those of AIM here; the total is "
+            "noisy.",
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        if self.partition not in FAMILIES:
+            raise OptionError(
+                f'ppsyn: partition must be one of {listing(FAMILIES)}, got "{self.partition}".'
+                f"{suggestion(self.partition, FAMILIES)} Nothing was read."
+            )
+        if not (self.eta > 0 and self.rounds > 0 and 0 < self.measuring < 1 and self.one_ways <= 1):
+            raise OptionError(
+                "ppsyn: eta and rounds must be above 0, measuring between 0 and 1, one_ways at most 1. "
+                "Nothing was read."
+            )
+
+    def run(self, curator: Curator, progress: Progress) -> Model:
+        whole = curator.remaining
+        workload = workload_of(curator, self.workload, self.target)
+        with progress.phase("measure every column"):
+            begun = start(curator, self.one_ways, self.merge)
+        compression = begun.compression
+        compressed = curator.recode(compression.recoding)
+        wanted = {m: weight for m, weight in closure(workload, compressed.domain).items() if len(m) > 1}
+        measured = compression.reexpress(begun.one_ways)
+        model = fit(compressed.domain, measured, total=begun.total, limits=progress.limits)
+        least = budget = self.planned(compressed, model.total)
+        with progress.phase("partition, choose and measure marginals", 100):
+            while curator.remaining:
+                budget = self.affordable(compressed, budget, model.total)
+                if progress.out_of_time() or curator.remaining.units < 2 * budget.units:
+                    budget = curator.remaining  # the last round spends everything
+                used = 1 - curator.remaining.units / whole.units
+                answer = self.round(compressed, budget, model, wanted, used)
+                measured += [answer] if answer else compression.reexpress(measure_one_ways(curator, curator.remaining))
+                refitted = fit(
+                    compressed.domain,
+                    measured,
+                    total=begun.total,
+                    start=model,
+                    limits=progress.limits,
+                    most_calls=rough_calls(model) if curator.remaining else MOST_CALLS,
+                )
+                if answer:
+                    budget = next_budget(budget, least, contribution(answer, model, refitted))
+                model = refitted
+                progress.step(100 * budget.units // whole.units)
+        return compression.expand(model)
+
+    def round(
+        self, curator: Curator, budget: Amount, model: GraphicalModel, wanted: Mapping[Marginal, float], used: float
+    ) -> Measurement | None:
+        """Partition every marginal, choose one, measure its blocks; None where nothing is worth its noise."""
+        measuring = budget.share(self.measuring)
+        count = self.blocks(curator, measuring, model.total)
+        marginals = within(curator.domain, model, considered(curator, list(wanted)), self.size * used)
+        if count < FEWEST or not marginals:
+            return None
+        noise = curator.noise(measuring)[0].mean_absolute
+        known = Known({})
+        candidates = []
+        for marginal in marginals:
+            query, answer = self.partitioned(curator, marginal, model.marginal(marginal), count)
+            known.of[query] = answer
+            candidates.append(Candidate(query, wanted[marginal], noise * query.cells))
+        chosen = curator.select(candidates, against=known, spend=budget - measuring)
+        return curator.measure([chosen.query], spend=measuring)[0]
+
+    def partitioned(
+        self, curator: Curator, marginal: Marginal, counts: Counts, blocks: int
+    ) -> tuple[MarginalQuery, Counts]:
+        """The marginal in so many blocks, or cell by cell where it has no more; and the model's answer."""
+        flat = counts.reshape(-1)
+        if counts.size <= blocks:
+            return MarginalQuery(curator.domain, marginal), flat
+        of_cell = partitions(self.partition, counts, blocks).blocks(blocks)
+        query = MarginalQuery(curator.domain, marginal, blocks=of_cell)
+        return query, np.bincount(of_cell, weights=flat, minlength=query.cells).astype(np.float64)
+
+    def blocks(self, curator: Curator, measuring: Amount, total: float) -> int:
+        """So many blocks that their noise is the part η of what a marginal may contribute (the paper's equation 8)."""
+        return int(self.eta * CONTRIBUTION * total / curator.noise(measuring)[0].mean_absolute)
+
+    def planned(self, curator: Curator, total: float) -> Amount:
+        """A round's budget: that of `rounds` per attribute, less where it would buy more blocks than pairs have cells.
+
+        Twice the cells of a mean pair is what the best number of rounds left on public tables (adult, br2000).
+        """
+        domain = curator.domain
+        even = curator.remaining.share(min(1.0, 1 / (self.rounds * len(domain))))
+        if not even:
+            return even
+        pair = (sum(attribute.size for attribute in domain) / len(domain)) ** 2
+        spare = (self.blocks(curator, even.share(self.measuring), total) / (2 * pair)) ** 2
+        return even.share(1 / min(MORE_ROUNDS, max(1.0, spare)))
+
+    def affordable(self, curator: Curator, budget: Amount, total: float) -> Amount:
+        """The round's budget, doubled until its noise allows the fewest blocks that tell something."""
+        while budget <= curator.remaining and self.blocks(curator, budget.share(self.measuring), total) < FEWEST:
+            budget = budget + budget
+        return budget if budget <= curator.remaining else curator.remaining
+
+
+FAMILIES = ("mass", "error", "sorted")
+
+
+def partitions(family: str, counts: Counts, most: int) -> Partitions:
+    """The partitions of one family, prepared up to `most` blocks."""
+    if family == "sorted":
+        return SortedMerges(counts)
+    return (mass_splits if family == "mass" else error_splits)(counts, most)
+
+
+def considered(curator: Curator, marginals: Sequence[Marginal]) -> list[Marginal]:
+    """All of the marginals, or a part by lot, small degrees first, that has few enough cells for one round."""
+    domain = curator.domain
+    if sum(map(domain.cells, marginals)) <= CELLS_A_ROUND:
+        return list(marginals)
+    lots = curator.coins.permutation(len(marginals))
+    ordered = sorted((marginals[lot] for lot in lots), key=len)
+    cells = np.cumsum([domain.cells(marginal) for marginal in ordered], dtype=np.float64)
+    return [marginal for marginal, upto in zip(ordered, cells, strict=True) if upto <= CELLS_A_ROUND]
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """Answers that were computed already."""
+
+    of: dict[MarginalQuery, Counts]
+
+    def answers(self, queries: Sequence[MarginalQuery]) -> Iterator[Counts]:
+        return (self.of[query] for query in queries)
+
+
+def contribution(answer: Measurement, before: GraphicalModel, after: GraphicalModel) -> float:
+    """How far the model moved on what was measured, in multiples of the noise that it was shown."""
+    assert isinstance(answer.query, MarginalQuery)
+    [old], [new] = before.answers([answer.query]), after.answers([answer.query])
+    return float(np.abs(new - old).sum()) / (answer.noise.mean_absolute * answer.query.cells)
+
+
+def next_budget(budget: Amount, least: Amount, moved: float) -> Amount:
+    """More for a round when the last one hardly told more than its noise; less, but not below the plan, otherwise."""
+    factor = min(4.0, max(0.5, 2 / max(moved, 1e-9)))
+    return Amount(budget.currency, max(least.units, int(budget.units * factor)))

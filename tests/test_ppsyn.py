@@ -1,0 +1,211 @@
+"""ppsyn: partitions come from noisy answers alone and are fitted as they are; the printed version is caught."""
+
+import importlib
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import hedgerow as hr
+from conftest import ROOT
+from hedgerow.audit import Violation
+from hedgerow.audit.method import BUDGETS, KINDS, Pair, pairs, replay_pair
+from hedgerow.budget import Amount, Currency
+from hedgerow.domain import Domain
+from hedgerow.errors import OptionError
+from hedgerow.methods import ppsyn
+from hedgerow.methods.ppsyn import PPSyn, considered, next_budget
+from hedgerow.private.ledger import Ledger
+from hedgerow.private.vault import Vault
+from hedgerow.progress import Limits, Progress
+from hedgerow.query import MarginalQuery
+from hedgerow.samples import opm
+
+SCHEMA = hr.Schema.parse(opm.SCHEMA)
+
+
+@pytest.fixture(scope="module")
+def table():
+    return opm.generate(5_000)
+
+
+@pytest.fixture
+def printed(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "reproduce")
+    return importlib.import_module("printed_ppsyn")
+
+
+def partitioned(release):
+    return [q for charge in release.certificate.charges for q in charge.queries if "aggregation" in q]
+
+
+@pytest.mark.parametrize("family", ["error", "sorted"])
+def test_the_other_families_of_partitions_are_private_too(family):
+    for budget, pair in zip(BUDGETS, pairs(2), strict=True):
+        assert max(replay_pair(PPSyn(partition=family), budget, pair).ratios) <= 1 + 1e-9
+
+
+def test_partitions_are_measured_saved_and_verified(table, tmp_path):
+    release = hr.synthesize(table, SCHEMA, hr.Budget(1.0), "ppsyn")
+    pairs_or_more = [query for query in partitioned(release) if len(query["attributes"]) > 1]
+    assert pairs_or_more
+    domain = SCHEMA.encoding().domain
+    assert all(query["cells"] < domain.cells(query["attributes"]) for query in pairs_or_more)
+    assert release.certificate.spent == release.certificate.whole
+    release.save(tmp_path / "p.release")
+    assert hr.Release.load(tmp_path / "p.release").sample(100, seed=1).equals(release.sample(100, seed=1))
+
+
+def test_the_model_answers_as_the_blocks_were_measured(table):
+    """Nearly without noise, the fit reproduces every block's count, though cells were never measured."""
+    release = hr.synthesize(table, SCHEMA, hr.Budget(1e4), PPSyn(eta=1e-4, size=0.5), unsafe_noise_seed=1)
+    inner = getattr(release.model, "model", release.model)
+    blocks = [
+        measurement
+        for answer in release.answers
+        for measurement in answer.measurements
+        if isinstance(measurement.query, MarginalQuery) and measurement.query.blocks is not None
+    ]
+    assert blocks
+    for measurement in blocks:
+        [answer] = release.model.answers([measurement.query])
+        assert np.abs(answer - measurement.values).sum() < 0.02 * inner.total
+
+
+def test_partitions_follow_the_budget():
+    class Noisy:
+        def noise(self, spend):
+            return [type("Noise", (), {"mean_absolute": 1 / spend})]
+
+    method = PPSyn(eta=0.5)
+    counts = [method.blocks(Noisy(), spend, 10_000) for spend in (0.001, 0.01, 0.1, 1.0)]
+    assert counts == sorted(counts)
+    for spend, count in zip((0.001, 0.01, 0.1, 1.0), counts, strict=True):
+        assert count / spend <= 0.5 * ppsyn.CONTRIBUTION * 10_000
+
+
+@given(budget=st.integers(1, 1000), least=st.integers(1, 1000), moved=st.floats(0, 1e9))
+def test_a_round_costs_more_when_the_last_one_told_little(budget, least, moved):
+    def amount(units):
+        return Amount(Currency.GDP, units)
+
+    after = next_budget(amount(budget), amount(least), moved).units
+    assert after >= least
+    assert after <= max(least, 4 * budget)
+    if moved <= 0.5:
+        assert after == max(least, 4 * budget)
+    if moved >= 4:
+        assert after == max(least, budget // 2)
+
+
+def test_a_round_considers_no_more_cells_than_it_can_and_pairs_first(monkeypatch):
+    class Public:
+        domain = Domain.of({f"a{i}": 4 for i in range(8)})
+        coins = np.random.default_rng(0)
+
+    marginals = [*Public.domain.marginals(3), *Public.domain.marginals(2)]
+    assert considered(Public, marginals) == marginals
+    monkeypatch.setattr(ppsyn, "CELLS_A_ROUND", 28 * 16 + 10 * 64)
+    chosen = considered(Public, marginals)
+    assert {m for m in chosen if len(m) == 2} == set(Public.domain.marginals(2))
+    assert sum(len(m) == 3 for m in chosen) == 10
+
+
+@pytest.mark.parametrize("options", [{"partition": "masses"}, {"eta": "0"}, {"measuring": "1"}, {"one_ways": "1.5"}])
+def test_bad_options_are_refused(options):
+    with pytest.raises(OptionError, match=r"ppsyn: .*Nothing was read"):
+        hr.methods.build("ppsyn", options)
+
+
+def test_relations_are_kept_that_independent_columns_lose(table):
+    def error(method):
+        from hedgerow.evaluate import marginal_distances
+
+        encoding = SCHEMA.encoding()
+        release = hr.synthesize(table, SCHEMA, hr.Budget(2.0), method, unsafe_noise_seed=1)
+        real, made = encoding.encode(table.combine_chunks()), encoding.encode(release.sample().combine_chunks())
+        return float(marginal_distances(real, made, encoding.domain, 2).mean())
+
+    assert error(PPSyn(size=0.5)) < 0.8 * error("independent")
+
+
+def test_a_budget_too_small_for_relations_is_spent_on_columns(table):
+    release = hr.synthesize(table.slice(0, 300), SCHEMA, hr.Budget(0.05), "ppsyn", unsafe_noise_seed=1)
+    assert release.certificate.spent == release.certificate.whole
+    assert all(len(query["attributes"]) < 2 for c in release.certificate.charges for query in c.queries)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.01, 1e-9), (0.01, 0.0), (30.0, 1e-9), (30.0, 0.0)])
+def test_extreme_budgets_give_valid_tables(epsilon, delta):
+    release = hr.synthesize(opm.generate(300), SCHEMA, hr.Budget(epsilon, delta), PPSyn(size=0.1))
+    assert release.certificate.spent == release.certificate.whole
+    assert release.sample(50).schema == SCHEMA.encoding().arrow_schema
+
+
+def test_out_of_time_ends_rounds_and_spends_the_rest(table):
+    release = hr.synthesize(table, SCHEMA, hr.Budget(1.0), "ppsyn", progress=Progress(Limits(seconds=1e-9)))
+    assert release.certificate.spent == release.certificate.whole
+    assert sum(charge.purpose == "select" for charge in release.certificate.charges) == 1
+
+
+ONE_COLUMN = "dataset: d\nperson: id\nmax_rows_per_person: 1\ncolumns: {a: {type: code, size: 3}}"
+
+
+def one_column(*counts):
+    codes = np.repeat(np.arange(len(counts)), counts)
+    return pa.table({"id": [f"p{row}" for row in range(len(codes))], "a": codes})
+
+
+def test_the_printed_version_is_caught_on_the_example_of_three_cells(printed):
+    """(50, 71, 91) and (50, 70, 91) merge other cells. The total is equal: it is not the exact n that gives it away."""
+    both = [printed.Exposed(np.array(counts)) for counts in ([50.0, 71.0, 91.0], [50.0, 70.0, 91.0])]
+    assert both[0].partitions.blocks(2).tolist() != both[1].partitions.blocks(2).tolist()
+    pair = Pair("three cells", one_column(50, 71, 91), one_column(50, 70, 91))
+    with pytest.raises(Violation, match="differ"):
+        replay_pair(printed.Printed((("a",),), rounds=3), BUDGETS[0], pair, ONE_COLUMN)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_printed_version_fails_replay_on_every_kind_of_pair(printed, kind):
+    pair = next(pair for pair in pairs(len(KINDS)) if pair.kind == kind)
+    method = printed.Printed((("grade", "site"), ("site", "age"), ("age", "flag")), rounds=3)
+    with pytest.raises(Violation):
+        replay_pair(method, BUDGETS[0], pair)
+
+
+def test_a_printed_release_has_no_guarantee_and_no_ledger_takes_it(printed, table, tmp_path):
+    method = printed.Printed((("sex", "race"),), rounds=2)
+    release = hr.synthesize(table, SCHEMA, hr.Budget(1.0), method)
+    assert release.certificate.guarantee is None
+    release.save(tmp_path / "printed.release")
+    assert "NO privacy guarantee" in hr.Release.load(tmp_path / "printed.release").certificate.statements()[0]
+    Ledger.create(tmp_path / "d.ledger", "opm", hr.Budget(3.0))
+    with pytest.raises(OptionError, match="without a guarantee"):
+        hr.synthesize(table, SCHEMA, hr.Budget(1.0), method, ledger=tmp_path / "d.ledger")
+    assert "ppsyn-printed" not in hr.methods.names()
+
+
+def test_a_partition_from_exact_counts_is_caught():
+    class Peeking(PPSyn):
+        def partitioned(self, curator, marginal, counts, blocks):
+            vault = curator._base
+            assert isinstance(vault, Vault)
+            exact = next(vault._engine.count([curator._translate(MarginalQuery(curator.domain, marginal))])).opened()
+            return super().partitioned(curator, marginal, counts + exact.reshape(counts.shape), blocks)
+
+    crowded = next(pair for pair in pairs(len(KINDS)) if pair.kind == "many rows")
+    enough = hr.Budget(100.0, 1e-9)  # for partitions of so few rows
+    assert partitioned(replay_pair(PPSyn(), enough, crowded).release)
+    with pytest.raises(Violation):
+        replay_pair(Peeking(), enough, crowded)
+
+
+def test_the_stopping_points_of_algorithms_3_and_4(printed):
+    """By hand: reconstruction errors 8, 2, 0 for one, two and three blocks, 10 allowed."""
+    budgets = printed.required(np.array([8.0, 2.0, 0.0]), 10.0)
+    assert budgets == pytest.approx([1 / (4 * np.pi), 4 / (64 * np.pi), 9 / (100 * np.pi)])
+    assert printed.split_until(budgets) == 2
+    assert printed.merged_until(budgets) == 2
+    assert np.isinf(printed.required(np.array([8.0, 2.0, 0.0]), 5.0)[0])
