@@ -136,7 +136,7 @@ def evaluate(
     ledger, where one is given, notes the look at exact data before it happens. `report` is a page (.html) to write,
     marked PRIVATE and readable by its owner alone.
     """
-    names = _metrics(metrics, target, identifiers)
+    names = settled_metrics(metrics, target, identifiers)
     settled = _settled(schema)
     encoding = settled.encoding()
     for column in (*identifiers, *([] if target is None else [target])):
@@ -180,7 +180,7 @@ def figures_of(comparison: Comparison, names: Sequence[str], progress: Progress 
     return report
 
 
-def _metrics(wanted: Sequence[str] | None, target: str | None, identifiers: Sequence[str]) -> list[str]:
+def settled_metrics(wanted: Sequence[str] | None, target: str | None, identifiers: Sequence[str]) -> list[str]:
     """The metrics to compute, in the order of METRICS; refused where they and the named columns do not go together."""
     given = {"target": target is not None, "identifiers": bool(identifiers)}
     if wanted is None:

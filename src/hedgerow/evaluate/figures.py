@@ -20,6 +20,8 @@ class Figure:
     degree: int = 0
     """Of which degree the marginals are that it is a mean over."""
     headline: bool = False
+    best: Literal["low", "high", ""] = "low"
+    """Which values are good; "" where neither end is."""
 
     def text(self, value: float | None) -> str:
         """The value as people read it."""
@@ -50,7 +52,7 @@ FIGURES: Mapping[str, Figure] = {
     "tvd2": Figure("pairs", "mean distance of two-way marginals", degree=2, headline=True),
     "tvd3": Figure("triples", "mean distance of three-way marginals", degree=3, headline=True),
     "worst": Figure("worst triple", "largest distance of a three-way marginal", degree=3),
-    "k_marginal": Figure("k-marginal", "NIST's score on pairs; 1000 is perfect", "score", degree=2),
+    "k_marginal": Figure("k-marginal", "NIST's score on pairs; 1000 is perfect", "score", degree=2, best="high"),
     "range3": Figure("ranges, 3", "mean squared error of range queries on 3 attributes", "square"),
     "range5": Figure("ranges, 5", "mean squared error of range queries on 5 attributes", "square"),
     "conjunctions": Figure(
@@ -60,7 +62,11 @@ FIGURES: Mapping[str, Figure] = {
     "kendall": Figure("Kendall's τ", "mean difference of Kendall's rank correlations of ordered columns"),
     "cramers_v": Figure("Cramér's V", "mean difference of Cramér's V over all pairs"),
     "subsample": Figure(
-        "sample", "as good on pairs as a random sample of this share of the real rows", "percent", headline=True
+        "sample",
+        "as good on pairs as a random sample of this share of the real rows",
+        "percent",
+        headline=True,
+        best="high",
     ),
     "pmse": Figure("pMSE", "propensity score; 0 no machine can tell the tables apart, 0.25 always"),
     "detected": Figure(

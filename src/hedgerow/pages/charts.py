@@ -10,9 +10,11 @@ from dataclasses import dataclass
 
 from hedgerow.pages.markup import Content, Markup, tag
 
-CHARACTER = 6.3
+CHARACTER = 6.9
 """Width of a character of the charts' font, about."""
 SERIES = 8
+WIDTH = 760
+"""Of a picture with axes."""
 REAL, MADE = "var(--real)", "var(--made)"
 
 
@@ -173,13 +175,23 @@ def stacked(parts: Sequence[tuple[float, str, str]], title: str, width: int = 90
     return _svg(title, width, 56, drawn)
 
 
-def curves(series: Mapping[str, Sequence[Spread]], title: str, x_title: str, y_title: str, width: int = 760) -> Markup:
-    """A curve for each name over a logarithmic x, with a bar from the lowest to the highest run at every point."""
+def curves(
+    series: Mapping[str, Sequence[Spread]], levels: Mapping[str, float], title: str, x_title: str, y_title: str
+) -> Markup:
+    """A curve for each name over a logarithmic x, with a bar from the lowest to the highest run at every point.
+
+    `levels` are dashed lines, for what does not depend on x.
+    """
     points = [point for each in series.values() for point in each]
-    reach = [end for point in points for end in (point.low, point.high)]
-    frame = _Frame([point.x for point in points], reach, width, x_title, y_title)
+    reach = [*(end for point in points for end in (point.low, point.high)), *levels.values()]
+    frame = _Frame([point.x for point in points], reach, WIDTH, x_title, y_title)
     drawn: list[Content] = [*frame.axes()]
     ends: list[tuple[float, str, str]] = []
+    for name, level in levels.items():
+        y = frame.y(level)
+        said: dict[str, str] = {"stroke": "var(--frame)", "stroke_dasharray": "5 4", "stroke_width": "1.5"}
+        drawn.append(tag("line", x1=frame.left, x2=frame.right, y1=y, y2=y, data_tip=f"{name}: {level:.4g}", **said))
+        ends.append((y, name, "var(--frame)"))
     for nth, (name, spreads) in enumerate(series.items()):
         fill = colour(nth)
         places = [(frame.x(each.x), frame.y(each.middle)) for each in spreads]
@@ -191,20 +203,20 @@ def curves(series: Mapping[str, Sequence[Spread]], title: str, x_title: str, y_t
             drawn.append(_dot(nth, x, y, fill, spread.tip))
         if places:
             ends.append((places[-1][1], name, fill))
-    return _svg(title, width, frame.height, [*drawn, *_named_ends(ends, frame.right + 8)])
+    return _svg(title, WIDTH, frame.height, [*drawn, *_named_ends(ends, frame.right + 8)])
 
 
 def scatter(series: Mapping[str, Sequence[tuple[float, float, str]]], title: str, x_title: str, y_title: str) -> Markup:
     """Dots (x, y, what to say), one colour and shape for each name, both axes logarithmic where that helps."""
     points = [point for each in series.values() for point in each]
-    frame = _Frame([x for x, _, _ in points], [y for _, y, _ in points], 760, x_title, y_title)
+    frame = _Frame([x for x, _, _ in points], [y for _, y, _ in points], WIDTH, x_title, y_title)
     drawn: list[Content] = [*frame.axes()]
     ends = []
     for nth, (name, dots) in enumerate(series.items()):
         drawn += [_dot(nth, frame.x(x), frame.y(y), colour(nth), tip) for x, y, tip in dots]
         if dots:
             ends.append((frame.y(dots[-1][1]), name, colour(nth)))
-    return _svg(title, 760, frame.height, [*drawn, *_named_ends(ends, frame.right + 8)])
+    return _svg(title, WIDTH, frame.height, [*drawn, *_named_ends(ends, frame.right + 8)])
 
 
 class _Frame:

@@ -71,7 +71,7 @@ class Distribution:
     def _label(self, group: Sequence[int]) -> str:
         if len(group) == 1:
             return self.labels[group[0]]
-        if group[-1] >= self.line:
+        if group[-1] >= self.line or group[-1] - group[0] >= len(group):
             return f"{len(group)} other values"
         first, last = self.labels[group[0]], self.labels[group[-1]]
         return f"{first.split(' – ')[0]} – {last.split(' – ')[-1]}"

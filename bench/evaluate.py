@@ -1,0 +1,89 @@
+"""Evaluating, every figure and the page: CPU seconds and peak memory against what is allowed.
+
+Adult (where the field's tables are at hand: ../shared/data or $HEDGEROW_DATA) beside a bootstrap sample of itself, and
+a made-up table of 1 million rows and 20 columns beside another draw of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = Path(os.environ.get("HEDGEROW_DATA", ROOT.parent / "shared" / "data"))
+ROWS, COLUMNS = 1_000_000, 20
+SIZES = [2, 2, 3, 5, 5, 7, 8, 9, 10, 12, 15, 16, 20, 24, 30, 40, 50, 64, 85, 100]
+
+
+def run() -> list[dict[str, Any]]:
+    """A fresh process for each table."""
+    lines = []
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        adult = DATA / "adult"
+        if adult.is_dir():
+            real = pq.read_table(adult / "data.parquet")
+            drawn = np.random.default_rng(0).integers(0, len(real), len(real))
+            pq.write_table(real.take(drawn), place / "bootstrap.parquet")
+            words = [adult / "data.parquet", place / "bootstrap.parquet", "-s", adult / "domain.json"]
+            lines.append(_measured("adult", place, [*words, "--target", "income>50K"], 10.0, None))
+        write_pair(place)
+        words = [place / "real.parquet", place / "synthetic.parquet", "-s", place / "schema.yaml", "--target", "x0"]
+        lines.append(_measured("1 M × 20", place, words, 60.0, 3000.0))
+    return lines
+
+
+def write_pair(folder: Path) -> None:
+    """Two draws of a made-up table in which every column leans on the one before; every second one is ordered."""
+    kinds = [
+        f"{{type: integer, min: 0, max: {size - 1}}}" if place % 2 else f"{{type: code, size: {size}}}"
+        for place, size in enumerate(SIZES)
+    ]
+    declared = "".join(f"  x{place}: {kind}\n" for place, kind in enumerate(kinds))
+    (folder / "schema.yaml").write_text(f"columns:\n{declared}")
+    for seed, name in enumerate(("real", "synthetic")):
+        coins = np.random.default_rng(seed)
+        columns: dict[str, pa.Array] = {}
+        before = coins.random(ROWS)
+        for place, size in enumerate(SIZES):
+            before = (before + 0.5 * coins.random(ROWS) ** 2) % 1
+            columns[f"x{place}"] = pa.array((before * size).astype(np.int16))
+        pq.write_table(pa.table(columns), folder / f"{name}.parquet")
+
+
+def _measured(what: str, folder: Path, words: list[Any], seconds: float, megabytes: float | None) -> dict[str, Any]:
+    command = "import sys; from hedgerow.cli import main; main()"
+    page = folder / "page.html"
+    done = subprocess.run(
+        [sys.executable, "-c", command, "evaluate", *map(str, words), "--report", str(page), "--json", "-q"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    report = json.loads(done.stdout)
+    spent = sum(phase["cpu_s"] for phase in report["phases"].values())
+    slowest = max(report["phases"], key=lambda name: report["phases"][name]["cpu_s"])
+    return {
+        "what": f"evaluating {what}",
+        "cpu_s": spent,
+        "allowed_s": seconds,
+        "peak_mb": report["peak_rss_mb"],
+        "allowed_mb": megabytes,
+        "slowest": f"{slowest} {report['phases'][slowest]['cpu_s']:.1f} s",
+        "page_mb": page.stat().st_size / 1e6,
+    }
+
+
+if __name__ == "__main__":
+    for line in run():
+        print(json.dumps(line, ensure_ascii=False))

@@ -1,0 +1,183 @@
+"""Pages as text: nothing becomes markup, nothing comes from outside, PRIVATE and publishable are never mixed."""
+
+import base64
+import hashlib
+import re
+import stat
+from html.parser import HTMLParser
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import hedgerow as hr
+from hedgerow.evaluate import evaluate
+from hedgerow.pages.charts import curves, shortened
+from hedgerow.pages.distributions import Distribution
+from hedgerow.pages.markup import joined, number, tag
+from hedgerow.pages.release import release_page
+from hedgerow.pages.shell import private_page, public_page
+from hedgerow.schema import Schema
+
+CANARY = "Zaphod-7731"
+SCHEMA = Schema.from_dict(
+    {
+        "dataset": "people",
+        "columns": {
+            "age": {"type": "integer", "min": 0, "max": 99, "bins": 20, "missing": True},
+            "city": {"type": "category", "values": ["north", "south"], "other": True},
+            "born": {"type": "date", "min": "2000-01-01", "max": "2009-12-31", "step": "year"},
+        },
+    }
+)
+
+
+def people(rows, seed=0, city=None):
+    coins = np.random.default_rng(seed)
+    days = coins.integers(10957, 14609, rows).astype("datetime64[D]")
+    cities = coins.choice(["north", "south"], rows) if city is None else [city] * rows
+    age = [None if each > 95 else int(each) for each in coins.integers(0, 100, rows)]
+    return pa.table({"age": age, "city": cities, "born": pa.array(days)})
+
+
+class Reader(HTMLParser):
+    """What a browser would see: elements with their attributes, and the text between them."""
+
+    def __init__(self, page):
+        super().__init__(convert_charrefs=True)
+        self.elements, self.text = [], []
+        self.feed(page)
+
+    def handle_starttag(self, name, attributes):
+        self.elements.append((name, dict(attributes)))
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+class TestMarkup:
+    @given(st.text(), st.text())
+    def test_text_stays_text(self, content, title):
+        reader = Reader(tag("p", content, title=title))
+        clean = (content + title).isprintable()
+        assert [name for name, _ in reader.elements] == ["p"]
+        if clean:
+            assert "".join(reader.text) == content
+            assert reader.elements[0][1]["title"] == title
+
+    def test_pieces_are_escaped_once(self):
+        assert joined("<", tag("b", "&"), ["<", tag("i", "x")]) == "&lt;<b>&amp;</b>&lt;<i>x</i>"
+        assert tag("rect", x=1.5, fill_opacity="0.5", hidden=None, role="img") == (
+            '<rect x="1.50" fill-opacity="0.5" role="img"></rect>'
+        )
+
+    def test_numbers_are_never_words(self):
+        assert number(float("nan")) == "0"
+        assert number(2.0) == "2"
+
+    @given(st.text(min_size=1), st.integers(4, 30))
+    def test_shortened_text_keeps_its_ends(self, text, most):
+        short = shortened(text, most)
+        assert len(short) <= max(most, 1)
+        assert short == text if len(text) <= most else short[0] == text[0] and short[-1] == text[-1]
+
+
+class TestShell:
+    @pytest.mark.parametrize("page", [private_page("x", "body"), public_page("x", "status", "body")])
+    def test_the_policy_lets_nothing_in_but_our_own_lines(self, page):
+        reader = Reader(page)
+        policy = next(a["content"] for _, a in reader.elements if a.get("http-equiv") == "Content-Security-Policy")
+        assert policy.startswith("default-src 'none'")
+        assert "unsafe" not in policy
+        for kind in ("style", "script"):
+            inside = page.split(f"<{kind}>")[1].split(f"</{kind}>")[0]
+            digest = base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()
+            assert f"{kind}-src 'sha256-{digest}'" in policy
+        assert not re.search(r"https?://", page)
+        assert not any({"src", "style", "onclick"} & set(attributes) for _, attributes in reader.elements)
+
+    def test_private_pages_say_so_everywhere(self):
+        reader = Reader(private_page("evaluation", "body"))
+        assert ("meta", {"name": "classification", "content": "PRIVATE"}) in reader.elements
+        assert "".join(reader.text).count("PRIVATE") >= 2  # in the title and in the banner, which print repeats
+        assert "PRIVATE:" not in public_page("release", "status", "body")
+
+
+class TestDistributions:
+    @given(st.integers(15, 200), st.booleans())
+    def test_no_row_is_lost_by_merging(self, size, ordered):
+        coins = np.random.default_rng(size)
+        values = coins.random(size)
+        shown = Distribution("x", [f"v{i}" for i in range(size)], [("real", values)], size if ordered else 0)
+        groups = shown._runs() if ordered else shown._frequent()
+        assert sorted(place for group in groups for place in group) == list(range(size))
+        assert len(groups) <= 48
+        bars = shown._bars(groups)
+        assert sum(bar.heights[0] for bar in bars) == pytest.approx(values.sum())
+
+    def test_noise_of_merged_cells_adds_up_in_squares(self):
+        shown = Distribution("x", ["a"] * 100, [("measured", np.ones(100))], 100, spread=3.0, unit="rows")
+        assert shown._bar([0, 1, 2, 3]).whisker == 12  # twice 3 · √4
+        assert shown._bar([5]).tip == "x = a\nmeasured: 1 rows ± 6 rows"
+
+    def test_a_curve_without_points_is_still_a_picture(self):
+        assert "<svg" in curves({"a": []}, {}, "t", "x", "y")
+
+
+class TestReleasePage:
+    def test_a_canary_in_the_private_table_is_not_on_the_page(self):
+        """Neither a value that the schema does not hold, nor one in every row."""
+        for rows in (people(500).slice(0, 499), people(500, city=CANARY)):
+            table = pa.concat_tables([rows, people(1, city=CANARY)])
+            release = hr.synthesize(table, SCHEMA, hr.Budget(1.0), "independent")
+            page = release_page(release)
+            assert CANARY not in page
+            assert "May be published" in page
+            assert "PRIVATE:" not in page
+
+    def test_it_says_what_the_certificate_says(self):
+        release = hr.synthesize(people(500), SCHEMA, hr.Budget(1.0, 0.0), "mst")
+        text = "".join(Reader(release_page(release, rows=77)).text)
+        for said in release.certificate.statements():
+            assert said in text
+        assert "77 made-up rows" in text
+        assert release.certificate.method["paper"] in text
+        assert f"All {len(release.certificate.charges)} accesses" in text
+        assert "73.1 % sure" in text  # e/(1 + e)
+
+    def test_a_release_without_a_guarantee_says_that_first(self):
+        release = hr.synthesize(people(200), SCHEMA, hr.Budget(1.0), "independent", unsafe_noise_seed=1)
+        text = "".join(Reader(release_page(release)).text)
+        assert "NO PRIVACY GUARANTEE" in text
+        assert "May be published" not in text
+
+    def test_domains_that_were_bought(self):
+        """Their measurements speak of cells that the final schema does not have."""
+        data = SCHEMA.to_dict()
+        data["columns"]["city"] = {"type": "category", "values": "private"}
+        data["columns"]["age"] = {"type": "integer", "min": 0, "max": 99, "bins": "private"}
+        table = pa.concat_tables([people(3000), people(1, city=CANARY)])
+        release = hr.synthesize(table, Schema.from_dict(data), hr.Budget(4.0, 1e-6), "independent")
+        page = release_page(release)
+        assert "domains bought" in page
+        assert CANARY not in page
+
+
+class TestEvaluationPage:
+    def test_it_shows_what_was_computed_and_only_its_owner_can_read_it(self, tmp_path):
+        page = tmp_path / "page.html"
+        report = evaluate(people(400), people(300, 1), SCHEMA, metrics=["tvd1", "tvd2", "subsample"], report=page)
+        assert stat.S_IMODE(page.stat().st_mode) == 0o600
+        text = "".join(Reader(page.read_text()).text)
+        assert f"{report['tvd2']:.4f}" in text
+        assert "400 real rows beside 300 synthetic rows" in text
+        for table in (people(400), people(300, 1)):
+            assert f"{100 * table['age'].null_count / len(table):.2f} %" in text
+
+    def test_a_table_of_one_column(self, tmp_path):
+        schema = Schema.from_dict({"a": 3})
+        rows = pa.table({"a": [0, 1, 2, 2]})
+        evaluate(rows, rows, schema, metrics=["tvd1", "pearson", "cramers_v"], report=tmp_path / "page.html")
+        assert "nothing can go together" in (tmp_path / "page.html").read_text()
