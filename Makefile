@@ -41,7 +41,7 @@ demo: $(VENV)/ready-run
 
 test: $(VENV)/ready-test lint types
 	@echo "==> tests"
-	@command -v chromium chromium-browser google-chrome >/dev/null \
+	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null \
 	  || echo "    no Chromium on the path: the tests that open the pages in a browser are skipped"
 	@$(BIN)/python -m pytest -n 2
 
