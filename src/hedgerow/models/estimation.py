@@ -27,7 +27,7 @@ from hedgerow.query import MarginalQuery
 TOLERANCE = 1e-4
 """The search ends when a whole stage lowers the loss by less than this share of it."""
 
-CONFIDENCE = 0.5
+CONFIDENCE = 0.8
 """How much of a start's potentials is kept: cells that it had emptied must be able to fill again."""
 
 MOST_CALLS = 1000

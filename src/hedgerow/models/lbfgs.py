@@ -54,15 +54,23 @@ class History:
         return later
 
     def solve(self, gradient: Counts, diagonal: Counts) -> Counts:
-        """The approximate inverse Hessian times the gradient, starting from the inverse of a diagonal."""
+        """The approximate inverse Hessian times the gradient, starting from the inverse of a diagonal.
+
+        Blocks that overlap push the same way, so the diagonal alone understates the curvature several times over; the
+        last pair says how much.
+        """
         count = len(self._steps)
+        inverse = 1 / diagonal
+        if count:
+            curvature = float(np.einsum("i,i,i->", self._changes[-1], self._changes[-1], inverse))
+            inverse *= min(1.0, self._products[-1, -1] / curvature)
         result = gradient.copy()
         first = np.zeros(count)
         along = _model.inner_products(self._steps, gradient)
         for i in reversed(range(count)):
             first[i] = (along[i] - self._products[i, i + 1 :] @ first[i + 1 :]) / self._products[i, i]
         _model.add_combination((-first).tolist(), self._changes, result)
-        result /= diagonal
+        result *= inverse
         second = np.zeros(count)
         along = _model.inner_products(self._changes, result)
         for i in range(count):

@@ -3,12 +3,12 @@
 A stage minimises loss(p) + (N/α)·KL(p ‖ p₀) over distributions p, where p₀ is the stage's start. Its dual has one
 multiplier w per measured cell, p ∝ p₀·exp(−α Σ w/σ), and is smooth and strongly convex; at the optimum w is the
 residual, and ½‖residual − w‖² is the duality gap, so a stage knows how far it is from done. The larger α, the closer
-the stage comes to plain least squares; α doubles from stage to stage (proximal-point method), and the search ends
+the stage comes to plain least squares; α grows from stage to stage (proximal-point method), and the search ends
 when a stage no longer lowers the loss.
 
-Two things make L-BFGS converge in tens of steps. Its starting matrix is the diagonal of the Hessian, 1 + α·count/σ².
-And the multipliers stay inside the space of vectors that agree on the overlaps of the marginals: outside it the
-Hessian is the identity, which no diagonal could tell.
+Two things make L-BFGS converge in tens of steps. Its starting matrix is the diagonal of the Hessian, 1 + α·count/σ²,
+times what the last step says it understates. And the multipliers stay inside the space of vectors that agree on the
+overlaps of the marginals: outside it the Hessian is the identity, which no diagonal could tell.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from hedgerow.progress import Progress
 MEMORY = 12
 """Pairs that L-BFGS remembers where memory allows."""
 
-GROWTH = 2.0
+GROWTH = 1.5
 """How much α grows from stage to stage."""
 
 ROUGHLY = 0.01
