@@ -6,6 +6,7 @@ readers below us say about bad input may quote rows, so their words are never pa
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
@@ -112,12 +113,15 @@ class CsvSource:
             )
         return names
 
-    def _refuse_open_quote(self) -> None:
-        """A quote that is never closed would swallow the rest of the table into one field."""
+    def _refuse_damage(self) -> None:
+        """A quote that is never closed would swallow the rest of the table into one field; text must be UTF-8."""
         quotes = 0
+        decoder = codecs.getincrementaldecoder("utf-8")()
         with _reading(self._what), gzip.open(self._path) if self._packed else self._path.open("rb") as file:
             while piece := file.read(1 << 22):
                 quotes += piece.count(b'"')
+                _refuse_bytes(decoder, piece, self._what)
+            _refuse_bytes(decoder, b"", self._what)
         if quotes % 2:
             raise TableError(f"{self._what} has a quote that is never closed. Nothing was spent.")
 
@@ -125,7 +129,7 @@ class CsvSource:
         from pyarrow import csv as arrow_csv
 
         wanted = _wanted(columns, self._header, self._what)
-        self._refuse_open_quote()
+        self._refuse_damage()
         ragged: list[Any] = []
 
         def refuse(row: Any) -> str:
@@ -293,6 +297,13 @@ class StreamSource:
         if isinstance(self._table, pa.RecordBatchReader):
             raise TableError("a RecordBatchReader can be read once only; make another, or give a table.")
         return pa.RecordBatchReader.from_stream(self._table)
+
+
+def _refuse_bytes(decoder: codecs.IncrementalDecoder, piece: bytes, what: str) -> None:
+    try:
+        decoder.decode(piece, final=not piece)
+    except UnicodeDecodeError:
+        raise TableError(f"{what} is not UTF-8 text; save it as UTF-8. Nothing was spent.") from None
 
 
 def _sliced(batches: Any) -> Iterator[pa.RecordBatch]:

@@ -1,0 +1,134 @@
+"""Readers under arbitrary bytes: a clear refusal or a correct reading, never anything else."""
+
+import io
+import zipfile
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hedgerow.budget import Budget
+from hedgerow.engines.source import open_source
+from hedgerow.errors import ReleaseError, SchemaError, TableError
+from hedgerow.release import Release
+from hedgerow.run import synthesize
+from hedgerow.samples import opm
+from hedgerow.schema import Schema
+
+LIMITS = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+WORDS = [
+    *("columns:", "groups:", "person: id", "type: category", "values: [a, b]", "type: integer", "min: 0", "max: 9"),
+    *("bins: 3", "heaps: [5, 10]", "special: [7]", "missing: true", "other: true", "allowed: public", "- ", "  ", "{"),
+    *(
+        "}",
+        "[",
+        "]",
+        ": ",
+        ",",
+        "\n",
+        "&a",
+        "*a",
+        "!!python/object:os.system",
+        "<<: *a",
+        "1e999",
+        "null",
+        "~",
+        "\t",
+        "'",
+    ),
+]
+
+
+@LIMITS
+@given(st.one_of(st.text(max_size=80), st.lists(st.sampled_from(WORDS), max_size=25).map(" ".join)))
+def test_any_text_is_a_schema_or_a_schema_error(text):
+    try:
+        schema = Schema.parse(text)
+    except SchemaError:
+        return
+    assert Schema.parse(schema.to_yaml()) == schema
+
+
+@LIMITS
+@given(data=st.data())
+def test_a_schema_with_lines_moved_about_is_a_schema_or_a_schema_error(data):
+    lines = opm.SCHEMA.splitlines()
+    for _ in range(data.draw(st.integers(1, 4))):
+        place = data.draw(st.integers(0, len(lines) - 1))
+        lines[place] = data.draw(st.sampled_from(["", lines[place][1:], "  " + lines[place], lines[place] * 2, *lines]))
+    try:
+        Schema.parse("\n".join(lines))
+    except SchemaError:
+        return
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    path = tmp_path_factory.mktemp("release") / "r.release"
+    synthesize(opm.generate(300), Schema.parse(opm.SCHEMA), Budget(1.0, 1e-9), "independent").save(path)
+    return path.read_bytes()
+
+
+@LIMITS
+@given(data=st.data())
+def test_a_damaged_release_is_refused_or_is_the_release(saved, tmp_path, data):
+    damaged = bytearray(saved)
+    for _ in range(data.draw(st.integers(1, 3))):
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    (tmp_path / "d.release").write_bytes(bytes(damaged))
+    try:
+        read = Release.load(tmp_path / "d.release")
+    except ReleaseError:
+        return
+    (tmp_path / "whole.release").write_bytes(saved)
+    whole = Release.load(tmp_path / "whole.release")
+    same = read.sample(20).equals(whole.sample(20)) and read.certificate.to_json() == whole.certificate.to_json()
+    assert same
+
+
+@LIMITS
+@given(name=st.sampled_from(["model.json", "answers.json", "schema.json", "certificate.json"]), data=st.data())
+def test_members_of_any_content_are_refused(saved, tmp_path, name, data):
+    """The manifest is mended, so that only the reading itself can notice."""
+    import hashlib
+    import json
+
+    content = data.draw(
+        st.one_of(
+            st.binary(max_size=60),
+            st.recursive(
+                st.none() | st.booleans() | st.floats() | st.text(max_size=5),
+                lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+                max_leaves=8,
+            ).map(lambda value: json.dumps(value).encode()),
+        )
+    )
+    with zipfile.ZipFile(io.BytesIO(saved)) as archive:
+        members = {each: archive.read(each) for each in archive.namelist()}
+    members[name] = content
+    manifest = {each: hashlib.sha256(value).hexdigest() for each, value in members.items() if each != "manifest.json"}
+    members["manifest.json"] = json.dumps(manifest).encode()
+    with zipfile.ZipFile(tmp_path / "m.release", "w") as archive:
+        for each, value in members.items():
+            archive.writestr(each, value)
+    with pytest.raises(ReleaseError):
+        Release.load(tmp_path / "m.release")
+
+
+CELLS = st.sampled_from(
+    ['"', "a", "Zaphod", ",", "\n", "\r\n", "\r", "\x00", "é", "\ufeff", " ", "=1", "1e400", "nan", ";"]
+)
+
+
+@LIMITS
+@given(st.one_of(st.binary(max_size=120), st.lists(CELLS, max_size=40).map("".join).map(str.encode)))
+def test_any_bytes_are_a_csv_or_a_table_error(tmp_path, content):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"a,b\n" + content)
+    said = ""
+    try:
+        names = {tuple(batch.schema.names) for batch in open_source(path).batches(["a", "b"])}
+    except TableError as refused:
+        names, said = set(), str(refused)
+    assert names <= {("a", "b")}
+    assert "Zaphod" not in said
