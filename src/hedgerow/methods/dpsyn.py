@@ -20,7 +20,7 @@ from hedgerow.errors import OptionError
 from hedgerow.measurement import Measurement
 from hedgerow.methods.documents import attributes_of, read_names
 from hedgerow.methods.method import About
-from hedgerow.methods.views import measure, shrunk
+from hedgerow.methods.views import measure, shrunk, view
 from hedgerow.models.consistency import View, consistent
 from hedgerow.models.model import Model
 from hedgerow.models.records import Records, Target, shares_of
@@ -29,7 +29,7 @@ from hedgerow.progress import Progress
 from hedgerow.query import MarginalQuery
 
 POOL = 10_000
-"""Rows that the segments' rows are chosen from."""
+"""Rows of each source that the segments' rows are chosen from."""
 MOST_FOR_TOTAL = 0.1
 MOST_FOR_SEGMENTS = 0.5
 """Parts of the budget that the row total and the segments take at most, where something else is measured too."""
@@ -108,7 +108,10 @@ class DPSyn:
         default=0.01, metadata={"help": "weight of public marginals beside measured ones when they are made to agree"}
     )
     shrink: bool = field(
-        default=True, metadata={"help": "draw measured marginals towards public ones as far as noise explains"}
+        default=True,
+        metadata={
+            "help": "draw noisy marginals towards public ones, and segments to their mean, as far as noise explains"
+        },
     )
     most_cells: int = field(default=1_000_000, metadata={"help": "leave out pairs with more cells"})
 
@@ -132,8 +135,10 @@ class DPSyn:
             "With δ > 0 all noise is Gaussian, kept in μ²: segments get the standard deviation that the original's "
             "Laplace noise had, or half of the budget if that is less. With δ = 0 it is Laplace.",
             "The total is at least θ in the thresholds. Without a public table the first regime is the second.",
-            "Wide marginals get less noise; measured marginals are drawn towards public ones as far as noise explains.",
-            "The pool is the last state of the record update, started from one-way marginals and ended by exchanges.",
+            "Wide marginals get less noise; noisy marginals are drawn towards public ones, and noisy segments towards "
+            "their mean, as far as noise explains the difference.",
+            "The pool is the last state of the record update, started from one-way marginals and ended by exchanges, "
+            "and holds public rows too.",
             "Segments of equal size get rows of their own; the search swaps many rows at a time, on the L1 distance.",
         ),
     )
@@ -154,7 +159,7 @@ class DPSyn:
         counts = self.sizes(domain, counted)
         with progress.phase(f"measure {regime.value}"):
             views = self.views(curator, regime, inner, public, max(1.0, counted.total))
-        targets = [Target.of(view.marginal, view.counts) for view in views]
+        targets = [Target.of(each.marginal, each.counts) for each in views]
         with progress.phase("make rows"):
             pool = self.pool(curator, regime, inner, public, targets)
         return Segments(domain, segments, counts, pool, targets, weights(curator.columns, targets))
@@ -180,13 +185,17 @@ class DPSyn:
     def sizes(self, domain: Domain, counted: Measurement) -> Counts:
         """Rows per segment: the noisy counts, rounded, none below the floor; one row at least in all.
 
-        Segments of undeclared places get no floor, as they have no rows of their own in the table.
+        Where noise drowns the counts they are drawn towards their mean. Segments of undeclared places have a mean and
+        a floor of 0, as no rows of their own are written for them.
         """
-        rounded = np.rint(counted.values / self.round).reshape(counted.query.shape) * self.round
-        sizes: Counts = np.maximum(rounded, float(self.floor))
+        noisy = view(counted)
+        declared = np.ones(noisy.counts.shape, dtype=bool)
         for axis, name in enumerate(counted.query.attributes):
             if domain[name].hidden:
-                np.moveaxis(sizes, axis, 0)[-1] = np.maximum(np.moveaxis(rounded, axis, 0)[-1], 0.0)
+                np.moveaxis(declared, axis, 0)[-1] = False
+        if self.shrink:
+            noisy = shrunk(noisy, declared * float(noisy.counts[declared].mean()))
+        sizes = np.maximum(np.rint(noisy.counts / self.round) * self.round, float(self.floor) * declared)
         return sizes if sizes.sum() >= 1 else np.ones_like(sizes)
 
     def views(
@@ -201,13 +210,13 @@ class DPSyn:
         pairs = self.pairs(domain, inner)
         asked: dict[Regime, list[Marginal]] = {Regime.ONE_WAY: ones, Regime.TWO_WAY: pairs}
         measured = measure(curator, asked[regime], curator.remaining) if regime in asked else []
-        known = {view.marginal: view for view in measured}
+        known = {each.marginal: each for each in measured}
         if public is None:
             return consistent(measured, total)
-        weight = self.public_weight * min((view.weight for view in measured), default=1.0)
+        weight = self.public_weight * min((each.weight for each in measured), default=1.0)
         prior = {each: total * shares_of(public, domain, each) for each in [*ones, *pairs]}
         if self.shrink:
-            known = {each: shrunk(view, prior[each]) for each, view in known.items()}
+            known = {each: shrunk(found, prior[each]) for each, found in known.items()}
         beside = [View(each, counts, weight) for each, counts in prior.items() if each not in known]
         return consistent([*known.values(), *beside], total) if known else beside
 
@@ -222,11 +231,12 @@ class DPSyn:
         public: CodedTable | None,
         targets: Sequence[Target],
     ) -> CodedTable:
-        """The rows to choose from: a sample of the public ones, or rows that are updated until they fit the targets."""
-        if regime is Regime.PUBLIC:
-            return sampled(public, curator.coins) if public is not None else {}
-        domain = Domain(curator.domain[name] for name in inner)
-        return Records(domain, targets, POOL).draw(POOL, curator.coins)
+        """The rows to choose from: a sample of the public ones, rows that are updated to fit the targets, or both."""
+        found = [] if public is None else [sampled(public, curator.coins)]
+        if regime is not Regime.PUBLIC:
+            domain = Domain(curator.domain[name] for name in inner)
+            found.append(Records(domain, targets, POOL).draw(POOL, curator.coins))
+        return {name: np.concatenate([rows[name] for rows in found]) for name in inner}
 
 
 def priced(left: Amount, epsilon: float, most: float) -> Amount:
