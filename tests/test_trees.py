@@ -17,7 +17,7 @@ from hedgerow.models import load
 from hedgerow.models.forests import Forest, RandomTrees, even_coins, look_up
 from hedgerow.models.histograms import Histograms, Part
 from hedgerow.models.model import State, block_coins
-from hedgerow.models.trees import RandomTree, clipped_leaves, expected_leaves, grow, shrunk_leaves
+from hedgerow.models.trees import RandomTree, clipped_leaves, expected_leaves, grow, shrunk_leaves, told
 from hedgerow.query import TreeQuery
 
 NO_NOISE = Noise("gaussian", 1e-9)
@@ -162,10 +162,20 @@ def test_without_noise_leaves_are_proportions_and_with_nothing_but_noise_they_ar
     np.testing.assert_allclose(hidden, np.tile(root / root.sum(), (tree.query.leaves, 1)))
 
 
+def test_what_a_tree_tells_by_hand():
+    """Three rows in a leaf ¼ away from the root, one in a leaf ½ away; a leaf of negative counts has no say."""
+    measurement = Measurement(two_leaves().query, np.array([2, 1, 0, 1]), NO_NOISE)
+    leaves = np.array([[0.75, 0.25], [0.0, 1.0]])
+    assert told(measurement, leaves, np.array([5.0, 5.0])) == pytest.approx((3 * 0.25 + 0.5) / 4)
+    negative = Measurement(two_leaves().query, np.array([2, 1, -5, 1]), NO_NOISE)
+    assert told(negative, leaves, np.array([5.0, 5.0])) == pytest.approx(0.25)
+
+
 @given(st.integers(1, 40), st.integers(0, 99))
 def test_looking_up_is_counting_thresholds(labels, seed):
     coins = np.random.default_rng(seed)
-    thresholds = np.sort(coins.integers(0, (1 << 31) + 1, (6, labels - 1), dtype=np.uint32), axis=1)
+    thresholds = np.sort(coins.integers(0, (1 << 31) + 1, (6, labels), dtype=np.uint32), axis=1)
+    thresholds[:, -1] = 1 << 31
     leaves = coins.integers(0, 6, 200, dtype=np.uint32)
     coin = coins.integers(0, 1 << 31, 200, dtype=np.uint32)
     expected = (thresholds[leaves] <= coin[:, None]).sum(axis=1)
@@ -182,29 +192,51 @@ def test_even_coins_give_counts_closer_to_their_expectation_than_chance_would():
             assert abs((own < share * (1 << 31)).sum() - share * len(own)) < 4  # by chance about 10
 
 
-def forest(distributions, trees=1):
-    tree = two_leaves()
-    return Forest.of([tree] * trees, distributions)
-
-
-def model(distributions, trees=1, sweeps=1):
+def model(distributions, weights=(1.0,), single=(0.5, 0.5), sweeps=1):
+    """a is 0 in a quarter of the rows; trees that ask for a tell b, whose own shares are `single`."""
     domain = Domain.of({"a": 2, "b": 2})
-    start = Histograms(domain, [Part(("a",), np.array([1.0, 3.0])), Part(("b",), np.ones(2))], 1000)
-    return RandomTrees(start, [forest(distributions, trees)], sweeps)
+    start = Histograms(domain, [Part(("a",), np.array([1.0, 3.0])), Part(("b",), np.array(single))], 1000)
+    trees = [two_leaves()] * len(distributions)
+    return RandomTrees(start, [Forest.of(trees, distributions, np.array(weights))], sweeps)
 
 
 def test_rows_follow_the_leaves_that_they_reach():
-    rows = model([np.array([[1.0, 0.0], [0.25, 0.75]])]).draw(40_000, block_coins(0, 0))
+    leaves = np.array([[1.0, 0.0], [0.25, 0.75]])
+    rows = model([leaves], single=(0.25 + 0.75 * 0.25, 0.75 * 0.75)).draw(40_000, block_coins(0, 0))
     assert (rows["b"][rows["a"] == 0] == 0).all()  # a label without weight is never drawn
     assert rows["b"][rows["a"] == 1].mean() == pytest.approx(0.75, abs=1e-3)
     assert rows["a"].mean() == pytest.approx(0.75, abs=1e-3)
 
 
-def test_a_forest_draws_from_the_mean_of_its_trees():
+def test_a_forest_draws_from_the_weighted_mean_of_its_trees():
     certain, even = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[0.5, 0.5], [0.5, 0.5]])
-    rows = model([certain, even], trees=2).draw(40_000, block_coins(0, 0))
-    assert rows["b"][rows["a"] == 1].mean() == pytest.approx(0.75, abs=0.02)
-    assert rows["b"][rows["a"] == 0].mean() == pytest.approx(0.25, abs=0.02)
+    for weights, share in (([1.0, 1.0], 0.75), ([3.0, 1.0], 0.875), ([0.0, 2.0], 0.5)):
+        single = (0.25 * share + 0.75 * (1 - share), 0.25 * (1 - share) + 0.75 * share)
+        rows = model([certain, even], weights, single).draw(40_000, block_coins(0, 0))
+        assert rows["b"][rows["a"] == 1].mean() == pytest.approx(share, abs=0.02)
+        assert rows["b"][rows["a"] == 0].mean() == pytest.approx(1 - share, abs=0.02)
+
+
+def test_single_columns_stay_as_they_were_measured():
+    """Leaves that say b = 1 too often are brought most of the way back; what a column lacks is never drawn."""
+    leaves = [np.array([[0.5, 0.5], [0.1, 0.9]])]
+    rows = model(leaves, single=(0.5, 0.5)).draw(40_000, block_coins(0, 0))
+    assert rows["b"].mean() == pytest.approx(0.5, abs=0.1)  # the leaves alone would give 0.8
+    odds = [rows["b"][rows["a"] == a].mean() / (1 - rows["b"][rows["a"] == a].mean()) for a in (0, 1)]
+    assert odds[1] / odds[0] == pytest.approx(9.0, rel=0.1)  # the relation stays
+    assert not model(leaves, single=(1.0, 0.0)).draw(500, block_coins(0, 0))["b"].any()
+
+
+@given(st.integers(2, 6), st.integers(0, 99))
+def test_calibration_reaches_its_target_where_leaves_agree_and_never_leaves_the_simplex(labels, seed):
+    coins = np.random.default_rng(seed)
+    same = coins.dirichlet(np.ones(labels))
+    made = Forest("b", *(np.zeros(0, dtype=np.uint32),) * 3, np.rint(np.tile(same, (4, 1)) * 2**31).astype(np.uint32))
+    target = coins.dirichlet(np.ones(labels))
+    thresholds = made.calibrated(coins.integers(0, 4, 100).astype(np.uint32), target)
+    np.testing.assert_allclose(thresholds[0] / 2**31, np.cumsum(target), atol=1e-6)
+    assert (np.diff(thresholds.astype(np.int64), axis=1) >= 0).all()
+    assert (thresholds[:, -1] == 1 << 31).all()
 
 
 @given(domains(), st.integers(1, 4), st.integers(0, 20))
@@ -217,7 +249,7 @@ def test_forests_reach_the_leaves_of_their_trees(domain, trees, seed):
     says = [coins.integers(0, domain[label].size, tree.query.leaves) for tree in grown]
     distributions = [np.eye(domain[label].size)[said] for said in says]
     start = Histograms(domain, [Part((a.name,), np.ones(a.size)) for a in domain], 10)
-    rows = RandomTrees(start, [Forest.of(grown, distributions)], 1).draw(60, coins)
+    rows = RandomTrees(start, [Forest.of(grown, distributions, np.ones(trees))], 1).draw(60, coins)
     for row in range(60):
         reached = []
         for tree, said in zip(grown, says, strict=True):
@@ -236,9 +268,9 @@ def test_the_model_keeps_the_laws_and_reads_back():
 def test_a_state_whose_leaves_do_not_fit_is_refused():
     made = model([np.array([[0.5, 0.5], [0.25, 0.75]])])
     state = made.state()
-    wide = {**state.arrays, "thresholds0": np.zeros((2, 5), dtype=np.uint32)}
+    wide = {**state.arrays, "leaves0": np.zeros((2, 5), dtype=np.uint32)}
     with pytest.raises(HedgerowError, match="another number of labels"):
         load(made.domain, State(state.kind, state.values, wide))
-    few = {**state.arrays, "thresholds0": np.zeros((1, 1), dtype=np.uint32)}
+    few = {**state.arrays, "leaves0": np.ones((1, 2), dtype=np.uint32)}
     with pytest.raises(ValueError, match="numbered below"):
         load(made.domain, State(state.kind, state.values, few))

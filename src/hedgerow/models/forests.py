@@ -27,25 +27,27 @@ ONE = 1 << 31
 GOLDEN = 0x9E3779B9
 """2³² divided by the golden ratio: multiples of it fill a circle evenly, whichever stretch of them is taken."""
 
-Thresholds = npt.NDArray[np.uint32]
+Whole = npt.NDArray[np.uint32]
+"""Whole numbers of units."""
 
 
 @dataclass(frozen=True, eq=False)
 class Forest:
     """The trees of one attribute, as one tree whose root is a coin that picks one of them.
 
-    Drawing a label from the mean of several leaves' distributions is drawing from one leaf that is picked at random.
+    Drawing a label from the weighted mean of several leaves' distributions is drawing from one leaf, picked by weight.
     """
 
     label: str
-    trees: int
+    picks: Whole
+    """How likely each tree is picked, in units of 2⁻³¹."""
     split: npt.NDArray[np.int32]
     child: IntArray
-    thresholds: Thresholds
-    """For each leaf, the distribution function without its last value, in units of 2⁻³¹."""
+    leaves: Whole
+    """The distribution of the label in each leaf, in units of 2⁻³¹."""
 
     @classmethod
-    def of(cls, trees: Sequence[RandomTree], distributions: Sequence[Counts]) -> Forest:
+    def of(cls, trees: Sequence[RandomTree], distributions: Sequence[Counts], weights: Counts) -> Forest:
         """Node 0 picks a tree, nodes 1 … m are the trees' roots, the rest of each tree follows."""
         queries = [tree.query for tree in trees]
         label = queries[0].label
@@ -59,9 +61,9 @@ class Forest:
             split.append(tree.split[1:])
             leaves += tree.leaves
             nodes += len(tree.split) - 1
-        thresholds = np.concatenate([_thresholds(distribution) for distribution in distributions])
         child = np.concatenate([np.array([1]), *roots, *rests])
-        return cls(label, len(trees), np.concatenate(split).astype(np.int32), child, thresholds)
+        whole = np.concatenate([_in_units(distribution) for distribution in distributions])
+        return cls(label, _in_units(weights[None, :])[0], np.concatenate(split).astype(np.int32), child, whole)
 
     def attributes(self, domain: Domain) -> Marginal:
         """What the trees may split on."""
@@ -72,17 +74,39 @@ class Forest:
 
         The kernel trusts codes, and the codes that it will see come from here: the shape is checked.
         """
-        if self.thresholds.shape[1] != domain[self.label].size - 1:
+        if self.leaves.shape[1] != domain[self.label].size:
             raise HedgerowError(f'the leaves of "{self.label}" have another number of labels than the attribute.')
-        sizes = [*domain.shape(self.attributes(domain)), self.trees]
-        return _count.Tree(list(range(len(sizes))), sizes, self.split, self.child, len(self.thresholds), None, 1)
+        sizes = [*domain.shape(self.attributes(domain)), len(self.picks)]
+        return _count.Tree(list(range(len(sizes))), sizes, self.split, self.child, len(self.leaves), None, 1)
+
+    def pick(self, rows: int, coins: np.random.Generator) -> Whole:
+        """The tree that each row walks through."""
+        ends = np.cumsum(self.picks, dtype=np.uint32)[:-1]
+        return np.searchsorted(ends, coins.integers(0, ONE, rows, dtype=np.uint32), side="right").astype(np.uint32)
+
+    def calibrated(self, reached: Whole, target: Counts) -> Whole:
+        """Distribution functions of the leaves, weighted label by label so that the rows' labels come out as `target`.
+
+        One round of raking. It keeps single columns as they were measured, and the sweeps from drifting: what noise
+        does to nearly certain leaves would add up from draw to draw. The sums are of whole numbers below 2⁵³, so they
+        are exact in any order.
+        """
+        expected = np.bincount(reached, minlength=len(self.leaves)).astype(np.float64) @ self.leaves.astype(np.float64)
+        ratio = np.divide(target, expected, out=np.zeros_like(expected), where=expected > 0)
+        ends = np.cumsum(self.leaves * ratio, axis=1)
+        plain = np.cumsum(self.leaves, axis=1, dtype=np.float64)  # a leaf whose every label is excluded stays as it is
+        return _thresholds(np.where(ends[:, -1:] > 0, ends, plain))
 
 
-def _thresholds(distribution: Counts) -> Thresholds:
-    """Distribution functions in whole units; what has no weight gets no unit."""
-    ends = np.cumsum(distribution, axis=1)
-    thresholds: Thresholds = np.rint(np.minimum(ends[:, :-1] / ends[:, -1:], 1.0) * ONE).astype(np.uint32)
+def _thresholds(ends: Counts) -> Whole:
+    """Distribution functions in units; what has no weight gets no unit."""
+    thresholds: Whole = np.rint(np.minimum(ends / ends[:, -1:], 1.0) * ONE).astype(np.uint32)
     return thresholds
+
+
+def _in_units(distribution: Counts) -> Whole:
+    """Distributions in units that sum to one exactly."""
+    return np.diff(_thresholds(np.cumsum(distribution, axis=1)), prepend=np.uint32(0), axis=1)
 
 
 class RandomTrees:
@@ -127,10 +151,10 @@ class RandomTrees:
         table = self.start.draw(rows, coins)
         for _ in range(self.sweeps):
             for forest, plan in zip(self.forests, self._plans, strict=True):
-                picks = coins.integers(0, forest.trees, rows, dtype=np.uint32)
                 columns = [table[name] for name in forest.attributes(self.domain)]
-                leaves = _count.find_leaves([*columns, picks], rows, plan)
-                drawn = look_up(forest.thresholds, leaves, even_coins(leaves, coins))
+                reached = _count.find_leaves([*columns, forest.pick(rows, coins)], rows, plan)
+                thresholds = forest.calibrated(reached, self.start.marginal((forest.label,)))
+                drawn = look_up(thresholds, reached, even_coins(reached, coins))
                 table[forest.label] = drawn.astype(self.domain[forest.label].dtype)
         return table
 
@@ -139,40 +163,34 @@ class RandomTrees:
         arrays: dict[str, npt.NDArray[Any]] = {f"start.{name}": array for name, array in start.arrays.items()}
         for number, forest in enumerate(self.forests):
             arrays |= {
+                f"picks{number}": forest.picks,
                 f"split{number}": forest.split,
                 f"child{number}": forest.child,
-                f"thresholds{number}": forest.thresholds,
+                f"leaves{number}": forest.leaves,
             }
-        forests = [{"label": forest.label, "trees": forest.trees} for forest in self.forests]
-        return State(self.kind, {"start": start.values, "forests": forests, "sweeps": self.sweeps}, arrays)
+        labels = [forest.label for forest in self.forests]
+        return State(self.kind, {"start": start.values, "labels": labels, "sweeps": self.sweeps}, arrays)
 
     @classmethod
     def from_state(cls, domain: Domain, state: State) -> RandomTrees:
         values, arrays = state.values, state.arrays
         begin = {name[6:]: array for name, array in arrays.items() if name.startswith("start.")}
         forests = [
-            Forest(
-                about["label"],
-                about["trees"],
-                arrays[f"split{number}"],
-                arrays[f"child{number}"],
-                arrays[f"thresholds{number}"],
-            )
-            for number, about in enumerate(values["forests"])
+            Forest(label, *(arrays[f"{what}{number}"] for what in ("picks", "split", "child", "leaves")))
+            for number, label in enumerate(values["labels"])
         ]
-        return cls(
-            Histograms.from_state(domain, State("histograms", values["start"], begin)), forests, values["sweeps"]
-        )
+        start = Histograms.from_state(domain, State(Histograms.kind, values["start"], begin))
+        return cls(start, forests, values["sweeps"])
 
 
-def even_coins(leaves: npt.NDArray[np.uint32], coins: np.random.Generator) -> npt.NDArray[np.uint32]:
+def even_coins(reached: Whole, coins: np.random.Generator) -> Whole:
     """One uniform number below 2³¹ per row, spread evenly over the rows of any leaf and of neighbouring leaves.
 
     Every row's number is uniform; together they are multiples of the golden ratio in the order of the leaves, with
     rows of one leaf in random order. Label counts then come out closer to their expectations than by separate coins.
     """
-    rows = len(leaves)
-    keys = leaves.astype(np.uint64) << np.uint64(32) | coins.integers(0, 1 << 32, rows, dtype=np.uint64)
+    rows = len(reached)
+    keys = reached.astype(np.uint64) << np.uint64(32) | coins.integers(0, 1 << 32, rows, dtype=np.uint64)
     order = np.argsort(keys)
     steps = np.arange(rows, dtype=np.uint64) * GOLDEN + coins.integers(0, 1 << 32, dtype=np.uint64)
     even = np.empty(rows, dtype=np.uint32)
@@ -180,16 +198,18 @@ def even_coins(leaves: npt.NDArray[np.uint32], coins: np.random.Generator) -> np
     return even
 
 
-def look_up(thresholds: Thresholds, leaves: npt.NDArray[np.uint32], coins: npt.NDArray[np.uint32]) -> Codes:
-    """The label of each row: how many thresholds of its leaf its coin has reached, by binary search in all at once."""
-    width = thresholds.shape[1]
+def look_up(thresholds: Whole, reached: Whole, coins: Whole) -> Codes:
+    """The label of each row: how many thresholds of its leaf its coin has reached, by binary search in all at once.
+
+    The last threshold is 2³¹, which no coin reaches.
+    """
+    labels = thresholds.shape[1]
     flat = thresholds.reshape(-1)
-    begin = leaves.astype(np.int64) * width - 1
-    label = np.zeros(len(leaves), dtype=np.uint32)
-    step = (1 << width.bit_length()) >> 1
+    begin = reached.astype(np.int64) * labels - 1
+    label = np.zeros(len(reached), dtype=np.uint32)
+    step = (1 << labels.bit_length()) >> 1
     while step:
-        ahead = label + np.uint32(step)
-        reached = flat[begin + np.minimum(ahead, width)] <= coins if width else np.zeros(0, dtype=bool)
-        label = np.where(reached & (ahead <= width), ahead, label)
+        ahead = np.minimum(label + np.uint32(step), np.uint32(labels))
+        label = np.where(flat[begin + ahead] <= coins, ahead, label)
         step >>= 1
     return label

@@ -167,3 +167,10 @@ def _normalised(counts: Counts, otherwise: Counts) -> Counts:
     total = counts.sum(axis=1, keepdims=True)
     distribution: Counts = np.where(total > 0, counts / np.where(total > 0, total, 1.0), otherwise)
     return distribution
+
+
+def told(measurement: Measurement, leaves: Counts, root: Counts) -> float:
+    """How much a tree tells: the mean distance, over its rows, of the leaves' distributions from the root's."""
+    rows = np.maximum(measurement.values.reshape(leaves.shape).sum(axis=1), 0)
+    distance = 0.5 * np.abs(leaves - root / root.sum()).sum(axis=1)
+    return float(rows @ distance / max(rows.sum(), 1))
