@@ -77,8 +77,8 @@ class RDT:
             "from a true row.",
             "Noise is added to counts, never to proportions. A leaf keeps what noise does not explain of its departure "
             "from its parent; the write-up uses noisy leaves as they are.",
-            "Trees weigh by how much they tell; the write-up averages them evenly. Single columns are held at their own "
-            "noisy counts.",
+            "Trees weigh by how much they tell; the write-up averages them evenly. Single columns are held at their "
+            "own noisy counts.",
             "The height follows from the domain, the noise and the noisy number of rows.",
             "Ordered attributes split into five ranges at random places, not into single values.",
         ),
