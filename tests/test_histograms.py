@@ -116,7 +116,7 @@ def test_the_total_weighs_measurements_by_their_precision():
 
 
 def test_blocks_cover_the_rows_and_have_coins_of_their_own():
-    assert block_sizes(0) == []
-    assert block_sizes(BLOCK_ROWS + 1) == [BLOCK_ROWS, 1]
+    assert list(block_sizes(0)) == []
+    assert list(block_sizes(BLOCK_ROWS + 1)) == [BLOCK_ROWS, 1]
     draws = {block_coins(seed, block).integers(1 << 62) for seed in range(5) for block in range(5)}
     assert len(draws) == 25

@@ -81,9 +81,13 @@ class Release:
 
     def batches(self, rows: int | None = None, seed: int = 0) -> Iterator[pa.Table]:
         """Rows in blocks of 2²⁰; block b depends only on the release, the seed, b and its size."""
-        for block, size in enumerate(block_sizes(self.estimated_rows if rows is None else rows)):
-            coins = block_coins(seed, block)
-            yield self.encoding.decode(self.model.draw(size, coins), coins)
+        for number, size in enumerate(block_sizes(self.estimated_rows if rows is None else rows)):
+            yield self.block(size, seed, number)
+
+    def block(self, size: int, seed: int, number: int) -> pa.Table:
+        """One block of a draw."""
+        coins = block_coins(seed, number)
+        return self.encoding.decode(self.model.draw(size, coins), coins)
 
     def sample(self, rows: int | None = None, seed: int = 0) -> pa.Table:
         """An Arrow table of `rows` synthetic rows (default: the noisy estimate of how many there are)."""

@@ -78,11 +78,25 @@ def seconds(text: str) -> float:
     return value
 
 
+def count(text: str) -> int:
+    """1000, 1_000 or 1e9."""
+    try:
+        value = float(text)
+        if not (value.is_integer() and 0 <= value < 1e15):
+            raise ValueError
+    except (ValueError, OverflowError):
+        raise OptionError(f'"{text}" is not a number of rows; write for example 1000000 or 1e9.') from None
+    return int(value)
+
+
 @app.command()
 def synth(
     table: Annotated[str, typer.Argument(help="CSV, Parquet or Arrow file, or a folder of Parquet files.")],
     schema: Annotated[str, typer.Option("-s", "--schema", help="What the columns may hold: a file, or preset:NAME.")],
-    epsilon: Annotated[float, typer.Option("-e", "--epsilon", help="Privacy budget; smaller is more private.")],
+    epsilon: Annotated[
+        float | None,
+        typer.Option("-e", "--epsilon", help="Privacy budget; smaller is more private. A parameters.json has its own."),
+    ] = None,
     out: Annotated[Path | None, typer.Option("-o", "--out", help=".csv, .parquet or .arrow file to write.")] = None,
     delta: Annotated[float, typer.Option(help="0 gives pure ε with Laplace noise.")] = 1e-9,
     method: Annotated[str | None, typer.Option("-m", "--method", help="See: hedgerow methods.")] = None,
@@ -124,47 +138,53 @@ def synth(
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
 ) -> None:
     """Make a synthetic table and its release from a private table."""
+    from hedgerow.cli.runs import wanted
     from hedgerow.cli.synth import Request, dry, run
     from hedgerow.methods import DEFAULT
 
     asked = {"workload": workload, "target": target}
-    request = Request(
-        table=table,
-        schema=schema,
-        epsilon=epsilon,
-        delta=delta,
-        method=method or DEFAULT,
-        options=settings(set_ or []) | {key: value for key, value in asked.items() if value is not None},
-        out=out,
-        rows=rows,
-        public=public,
-        release=release,
-        report=report,
-        ledger=ledger,
-        sign=sign,
-        limits=Limits(size(max_memory), None if max_time is None else seconds(max_time)),
-        seed=seed,
-        unsafe_noise_seed=unsafe_noise_seed,
-        json=json_,
-        quiet=quiet,
-        overwrite=overwrite,
-        resume=resume,
-    )
-    (dry if dry_run else run)(request)
+    for each in wanted(schema, epsilon, delta):
+        request = Request(
+            table=table,
+            schema=schema,
+            epsilon=each.epsilon,
+            delta=each.delta,
+            method=method or DEFAULT,
+            options=settings(set_ or []) | {key: value for key, value in asked.items() if value is not None},
+            out=each.named(out),
+            rows=rows,
+            most_rows=each.most_rows,
+            public=public,
+            release=each.named(release),
+            report=each.named(report),
+            ledger=ledger,
+            sign=sign,
+            limits=Limits(size(max_memory), None if max_time is None else seconds(max_time)),
+            seed=seed,
+            unsafe_noise_seed=unsafe_noise_seed,
+            json=json_,
+            quiet=quiet,
+            overwrite=overwrite,
+            resume=resume,
+        )
+        (dry if dry_run else run)(request)
 
 
 @app.command()
 def sample(
     release: Annotated[Path, typer.Argument(help="A release file.")],
-    out: Annotated[Path, typer.Option("-o", "--out", help=".csv, .parquet or .arrow file to write.")],
-    rows: Annotated[int | None, typer.Option(min=0, help="Default: the noisy estimate.")] = None,
+    out: Annotated[
+        Path, typer.Option("-o", "--out", help=".csv, .parquet or .arrow file to write, or a folder of Parquet files.")
+    ],
+    rows: Annotated[str | None, typer.Option(help="For example 1e9. Default: the noisy estimate.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Another seed gives other rows.")] = 0,
+    workers: Annotated[int, typer.Option(min=1, help="Processes that fill a folder; the rows are the same.")] = 1,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
 ) -> None:
-    """Draw more rows from a release. Costs no privacy."""
+    """Draw more rows from a release. Costs no privacy. Repeat the command to go on with a folder."""
     from hedgerow.cli.releases import sample_rows
 
-    sample_rows(release, out, rows, seed, quiet)
+    sample_rows(release, out, None if rows is None else count(rows), seed, workers, quiet)
 
 
 @app.command()

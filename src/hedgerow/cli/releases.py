@@ -10,14 +10,19 @@ from hedgerow.certificate import second_opinion
 from hedgerow.cli.progress import TerminalProgress
 from hedgerow.errors import ReleaseError
 from hedgerow.output import TABLE_SUFFIXES, check_writable, write_table
+from hedgerow.parts import write_parts
 from hedgerow.private.ledger import confirm_entry
 from hedgerow.progress import Limits
 from hedgerow.release import Release
 from hedgerow.release import verify as verify_file
 
 
-def sample_rows(release: Path, out: Path, rows: int | None, seed: int, quiet: bool) -> None:
-    """Rows from a release; the same seed gives the same rows."""
+def sample_rows(release: Path, out: Path, rows: int | None, seed: int, workers: int, quiet: bool) -> None:
+    """Rows from a release, into a file or into a folder of parts; the same seed gives the same rows."""
+    if not out.suffix or out.is_dir():
+        count, written = write_parts(release, out, rows, seed, workers, TerminalProgress(Limits(), quiet))
+        print(f"{out}: {count:,} synthetic rows; {written:,} parts written now")
+        return
     check_writable(out, TABLE_SUFFIXES)
     loaded = Release.load(release)
     progress = TerminalProgress(Limits(), quiet)

@@ -53,10 +53,10 @@ class Model(Protocol):
     def state(self) -> State: ...
 
 
-def block_sizes(rows: int) -> list[int]:
+def block_sizes(rows: int) -> Iterator[int]:
     """The sizes of the blocks in which `rows` rows are drawn."""
-    full, rest = divmod(rows, BLOCK_ROWS)
-    return [BLOCK_ROWS] * full + ([rest] if rest else [])
+    for start in range(0, rows, BLOCK_ROWS):
+        yield min(BLOCK_ROWS, rows - start)
 
 
 def block_coins(seed: int, block: int) -> np.random.Generator:
