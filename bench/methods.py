@@ -27,6 +27,8 @@ CASES = (
     Case("aim", "adult", 10, 120, 2),
     Case("aim", "acs-temporal", 1, 120, 4),
     Case("aim", "loans", 1, 300, 4),
+    Case("ppsyn", "adult", 1, 30, 2),
+    Case("ppsyn", "loans", 1, 300, 4),
 )
 
 

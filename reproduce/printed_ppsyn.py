@@ -18,7 +18,7 @@ from typing import ClassVar, cast
 import numpy as np
 
 from hedgerow.budget import Amount
-from hedgerow.curator import Candidate, Curator
+from hedgerow.curator import PRINTED, Candidate, Curator
 from hedgerow.domain import Counts, IntArray, Marginal
 from hedgerow.measurement import Measurement
 from hedgerow.methods.method import About
@@ -28,7 +28,7 @@ from hedgerow.models.estimation import MOST_CALLS, fit
 from hedgerow.models.graphical import GraphicalModel
 from hedgerow.models.model import Model
 from hedgerow.models.partitions import Partitions, SortedMerges, error_splits
-from hedgerow.private.unsafe import PRINTED, exact_counts
+from hedgerow.private.unsafe import exact_counts
 from hedgerow.progress import Progress
 from hedgerow.query import MarginalQuery, total_query
 

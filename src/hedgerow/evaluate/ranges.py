@@ -39,14 +39,14 @@ def range_error(real: CodedTable, synthetic: CodedTable, queries: Sequence[Range
     return float(((_shares(real, queries) - _shares(synthetic, queries)) ** 2).mean())
 
 
-def random_ranges(domain: Domain, attributes: int, seed: int) -> list[RangeQuery]:
+def random_ranges(domain: Domain, attributes: int, seed: int, sets: int = ATTRIBUTE_SETS) -> list[RangeQuery]:
     """The queries of `range3` and `range5`, on all attributes where the domain has fewer."""
     coins = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, attributes])))
     weights = coins.standard_exponential(len(domain)) ** 2
-    sets = weighted_sets(weights, min(attributes, len(domain)), ATTRIBUTE_SETS, coins)
+    drawn = weighted_sets(weights, min(attributes, len(domain)), sets, coins)
     return [
         {domain.names[place]: _interval(domain.attributes[place].size, coins) for place in places}
-        for places in sets
+        for places in drawn
         for _ in range(QUERIES_PER_SET)
     ]
 
