@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from hedgerow.pages.markup import Content, Markup, tag
 
-CHARACTER = 6.9
-"""Width of a character of the charts' font, about."""
+CHARACTER, CAPITAL = 6.6, 8.2
+"""Widths of a small letter and of a capital of the charts' font, about."""
 SERIES = 8
 WIDTH = 760
 """Of a picture with axes."""
@@ -52,6 +52,19 @@ def shortened(text: str, most: int) -> str:
     return f"{text[:head]}…{text[len(text) - (most - 1 - head) :]}"
 
 
+def text_width(text: str) -> float:
+    """How wide a label will be, about."""
+    return sum(CAPITAL if letter.isupper() or letter in "mw%@…" else CHARACTER for letter in text)
+
+
+def fitted(text: str, width: float) -> str:
+    """The text, shortened until it fits."""
+    most = len(text)
+    while most > 3 and text_width(shortened(text, most)) > width:
+        most -= 1
+    return shortened(text, most)
+
+
 def key(*entries: tuple[str, str]) -> Markup:
     """Which colour is what: (colour, name) one after the other."""
     swatches: list[str | Markup] = []
@@ -64,15 +77,14 @@ def key(*entries: tuple[str, str]) -> Markup:
 
 def rows_of_bars(bars: Sequence[Bar], fills: Sequence[str], title: str, width: int = 340) -> Markup:
     """Horizontal bars with their names at the left: for few values, whose names may be long."""
-    longest = max((len(bar.label) for bar in bars), default=1)
-    left = min(0.45 * width, longest * CHARACTER + 8)
+    left = min(0.45 * width, max((text_width(bar.label) for bar in bars), default=0.0) + 8)
     thick = 9.0
     pitch = thick * len(fills) + 7
     most = _largest(bars)
     marks: list[Content] = []
     for place, bar in enumerate(bars):
         top = place * pitch + 4
-        label = shortened(bar.label, int((left - 6) / CHARACTER))
+        label = fitted(bar.label, left - 6)
         middle = top + (pitch - 7) / 2 + 4
         drawn: list[Markup] = [tag("text", label, x=left - 6, y=middle, text_anchor="end")]
         for nth, (height, fill) in enumerate(zip(bar.heights, fills, strict=True)):
@@ -126,12 +138,12 @@ def heat_map(
     Column names stand on the diagonal. Cells can be reached by keyboard (arrow keys from the first one).
     """
     cell = max(9.0, min(34.0, 640 / max(len(names), 1)))
-    longest = min(24, max((len(name) for name in names), default=1))
-    left = longest * CHARACTER + 10
+    longest = min(160.0, max((text_width(name) for name in names), default=1.0))
+    left = longest + 10
     top = 0.78 * left
     drawn: list[Content] = []
     for place, name in enumerate(names):
-        label = shortened(name, longest)
+        label = fitted(name, longest)
         drawn.append(tag("text", label, x=left - 5, y=top + (place + 0.5) * cell + 4, text_anchor="end"))
         turn = f"translate({left + (place + 0.5) * cell + 4:.1f},{top + place * cell - 4:.1f}) rotate(-50)"
         drawn.append(tag("text", label, transform=turn))
@@ -298,16 +310,17 @@ def _named_ends(ends: Sequence[tuple[float, str, str]], x: float) -> list[Markup
 
 
 def _end_names(labels: Sequence[str], width: float, y: float) -> list[Markup]:
-    """The first, the last and, where there is room, the middle label."""
+    """Where the line begins, where it ends and, where there is room, its middle; of a range its near end."""
     if not labels:
         return []
-    ends = [(labels[0], 0.0, "start")]
+    ends = [(labels[0].split(" – ")[0], 0.0, "start")]
     if len(labels) > 1:
-        ends.append((labels[-1], width, "end"))
+        ends.append((labels[-1].split(" – ")[-1], width, "end"))
     if len(labels) > 4:
-        ends.insert(1, (labels[len(labels) // 2], width * (len(labels) // 2 + 0.5) / len(labels), "middle"))
-    room = int(width / (len(ends) * CHARACTER)) - 2
-    return [tag("text", shortened(label, room), x=x, y=y, text_anchor=anchor) for label, x, anchor in ends]
+        middle = len(labels) // 2
+        ends.insert(1, (labels[middle].split(" – ")[0], width * (middle + 0.5) / len(labels), "middle"))
+    room = width / len(ends) - 8
+    return [tag("text", fitted(label, room), x=x, y=y, text_anchor=anchor) for label, x, anchor in ends]
 
 
 def _largest(bars: Sequence[Bar]) -> float:

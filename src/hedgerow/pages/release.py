@@ -73,14 +73,15 @@ def _guarantee(release: Release) -> Markup:
     if given is not None:
         tiles = [
             (f"{given.epsilon:.3g}", "ε (epsilon)", "how much the result may depend on one " + certificate.unit),
-            (f"{given.delta:.1e}" if given.delta else "0", "δ (delta)", "the chance that ε alone does not hold"),
+            (f"{given.delta:.3g}", "δ (delta)", "the chance that ε alone does not hold"),
         ]
         after = 1 / (1 + math.exp(-given.epsilon))
+        factor = f" = {math.exp(given.epsilon):.3g}" if given.epsilon < 20 else ""
         words = tag(
             "p",
-            f"In words: with or without any one {certificate.unit}, every possible result is almost equally likely. "
-            f"Somebody who was 50 % sure that a certain {certificate.unit} is in the table can be at most "
-            f"{100 * after:.1f} % sure after seeing everything that was released"
+            f"In words: with or without any one {certificate.unit}, every possible result is equally likely up to a "
+            f"factor of e^ε{factor}. Somebody who was 50 % sure that a certain {certificate.unit} is in the table can "
+            f"be at most {100 * after:.1f} % sure after seeing this release"
             + (", except with a probability of δ." if given.delta else "."),
         )
         if given.mu is not None:
