@@ -68,6 +68,11 @@ def test_trees_grow_with_the_budget(table):
     assert 1 < small < large <= 7
 
 
+def test_trees_stay_within_the_memory(table):
+    allowed = [heights(release(table, 300.0, limits=Limits(memory=memory << 20))) for memory in (64, 4096)]
+    assert 1 < allowed[0] < allowed[1]
+
+
 def test_a_budget_that_allows_no_tree_is_spent_on_columns(table):
     made = release(table.slice(0, 200), 0.1)
     assert isinstance(made.model, Histograms)

@@ -23,7 +23,7 @@ from hedgerow.methods.start import TOTAL_SHARE, measure_one_ways
 from hedgerow.models.forests import Forest, RandomTrees
 from hedgerow.models.histograms import Histograms, Part, project_to_simplex
 from hedgerow.models.model import Model
-from hedgerow.models.trees import RandomTree, clipped_leaves, expected_leaves, grow, shrunk_leaves, told
+from hedgerow.models.trees import CELL_BYTES, RandomTree, clipped_leaves, expected_leaves, grow, shrunk_leaves, told
 from hedgerow.progress import Limits, Progress
 
 # tuned on the made-up personnel table and on br2000: the defaults of trees, emphasis, ranges, sweeps and columns
@@ -100,7 +100,7 @@ class RDT:
         with progress.phase("measure every column"):
             count = curator.total(spend=curator.remaining.share(TOTAL_SHARE))
             if self.height == 0:
-                height = self.affordable(curator, labels, count.total)
+                height = self.affordable(curator, labels, count.total, progress.limits)
                 planted = self.plant(curator, labels, height, progress.limits)
             spend = curator.remaining.share(self.columns) if planted else curator.remaining
             one_ways = measure_one_ways(curator, spend)
@@ -110,7 +110,7 @@ class RDT:
         with progress.phase("measure the leaves"):
             queries = [tree.query for trees in planted.values() for tree in trees]
             measured = iter(curator.measure(queries, spend=curator.remaining))
-        with progress.phase("leaves"):
+        with progress.phase("weigh the trees"):
             forests = [
                 self.forest(trees, list(islice(measured, len(trees))), start.marginal((label,)))
                 for label, trees in planted.items()
@@ -142,16 +142,18 @@ class RDT:
         weights = np.array([told(one, leaf, root) for one, leaf in zip(measured, leaves, strict=True)]) ** self.emphasis
         return Forest.of(trees, leaves, weights if weights.sum() > 0 else np.ones(len(trees)))
 
-    def affordable(self, curator: Curator, labels: Marginal, rows: float) -> int:
+    def affordable(self, curator: Curator, labels: Marginal, rows: float, limits: Limits) -> int:
         """The tallest trees whose expected absolute noise, over all of a tree's cells, is at most the number of rows.
 
         Beyond that a tree holds more noise than rows. On the made-up personnel table (10,000 and 100,000 rows, ε = 1
         and 10) and on br2000 this came within one level of the best height.
         """
-        spend = curator.remaining.share(1 - self.columns)
-        noise = curator.noise(spend, [1.0] * max(1, self.trees * len(labels)))[0].mean_absolute
+        stack = max(1, self.trees * len(labels))
+        noise = curator.noise(curator.remaining.share(1 - self.columns), [1.0] * stack)[0].mean_absolute
+        room = limits.memory / (4 * CELL_BYTES * stack)  # a tree may well be larger than its mean
+        most = min(rows / max(1.0, noise), room)
         height = 1
-        while height < len(labels) and max(1.0, noise) * self.cells(curator.domain, labels, height + 1) <= rows:
+        while height < len(labels) and self.cells(curator.domain, labels, height + 1) <= most:
             height += 1
         return height
 
