@@ -47,6 +47,7 @@ class Request:
     public: str | None = None
     report: Path | None = None
     resume: bool = False
+    most_rows: int | None = None
 
 
 def run(request: Request) -> None:
@@ -75,7 +76,8 @@ def run(request: Request) -> None:
     journal.unlink(missing_ok=True)
     with progress.phase("draw rows"):
         warning = " ".join(made.certificate.statements()) if made.certificate.void else None
-        rows = write_table(out, made.encoding.arrow_schema, made.batches(request.rows, request.seed), warning)
+        drawn = made.batches(_rows_out(request, made), request.seed)
+        rows = write_table(out, made.encoding.arrow_schema, drawn, warning)
     if request.report is not None:
         _write_page(request.report, made, rows, request.seed, progress)
     report = {
@@ -95,6 +97,13 @@ def run(request: Request) -> None:
         print(json.dumps(report))
     else:
         _summary(request, report, made)
+
+
+def _rows_out(request: Request, made: Release) -> int | None:
+    """As many as were typed, or the noisy estimate, within what a contest allows."""
+    if request.most_rows is None or request.rows is not None:
+        return request.rows
+    return min(made.estimated_rows, request.most_rows)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from hedgerow.errors import OptionError, SchemaError, TableError, listing, sugge
 from hedgerow.presets import PREFIX, load
 from hedgerow.schema.calendar import Date, Datetime
 from hedgerow.schema.column import Column, plain_value
+from hedgerow.schema.contest import is_parameters, schema_of
 from hedgerow.schema.document import Flow, read_json, read_yaml, write_yaml
 from hedgerow.schema.editor import editor_schema
 from hedgerow.schema.encoding import Encoding
@@ -62,7 +63,8 @@ class Schema(BaseModel):
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
-        """Read a .yaml, .yml or .json file; a `*-domain.json` object such as {"age": 85} is a schema too.
+        """Read a .yaml, .yml or .json file; a `*-domain.json` object such as {"age": 85} is a schema too, and so is
+        the `parameters.json` of a contest (`hedgerow.schema.contest`).
 
         `preset:NAME` is the schema of a preset (`hedgerow.presets`).
         """
@@ -93,6 +95,8 @@ class Schema(BaseModel):
         """From plain values, as JSON holds them."""
         if not isinstance(data, Mapping) or not data:
             raise SchemaError("a schema is a mapping with the key `columns`, or a mapping from column to size.")
+        if is_parameters(data):
+            data = schema_of(data)
         if not isinstance(data.get("columns"), Mapping) and all(map(_is_size, data.values())):
             data = {"columns": {name: {"type": "code", "size": size} for name, size in data.items()}}
         return cls(**{str(key): value for key, value in data.items()})
