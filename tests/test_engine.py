@@ -52,9 +52,7 @@ class Mutant(ArrowEngine):
 class LosesARow(Mutant):
     def prepare(self, encoding):
         super().prepare(encoding)
-        table = self._table
-        table.columns = [codes[1:].copy() for codes in table.columns]
-        table.rows = max(0, table.rows - 1)
+        self._table = self._table.kept(np.arange(self._table.rows) > 0)
 
 
 class BoundsNobody(Mutant):

@@ -78,10 +78,10 @@ def synthesize(
             books.check(schema.dataset, budget, schema.person or ROW)
     if schema.discoveries and hasattr(table, "read_all"):
         table = table.read_all()  # a reader can be read once, a discovery needs several passes
-    engine = open_engine(table)
+    run = Run(schema, budget, chosen, seed, progress or Progress(limits), public)
+    engine = open_engine(table, memory=run.progress.limits.memory)
     schema.check_header(engine.header())
     mechanisms = Mechanisms() if unsafe_noise_seed is None else Mechanisms(UnsafeSeededStream(unsafe_noise_seed))
-    run = Run(schema, budget, chosen, seed, progress or Progress(limits), public)
     if journal is None:
         return run.release(engine, mechanisms, books)
     diary = Journal(Path(journal), run.identity(), resume=resume)

@@ -10,13 +10,14 @@ if TYPE_CHECKING:
 __all__ = ["open_engine"]
 
 
-def open_engine(table: Any, *, bounding_key: bytes | None = None) -> Engine:
+def open_engine(table: Any, *, bounding_key: bytes | None = None, memory: int = 4 << 30) -> Engine:
     """An engine for a table: a path, a pandas or polars frame, or anything with the Arrow C interface.
 
     No row is read yet. `bounding_key` is the secret of contribution bounding; it is fresh for every engine unless
-    an audit needs two engines to agree.
+    an audit needs two engines to agree. `memory` is what the whole run may take: a sixteenth of it may hold coded
+    rows, further ones go to disk.
     """
     from hedgerow.engines.arrow import ArrowEngine
     from hedgerow.engines.source import open_source
 
-    return ArrowEngine(open_source(table), bounding_key=bounding_key)
+    return ArrowEngine(open_source(table), bounding_key=bounding_key, memory=memory // 16)

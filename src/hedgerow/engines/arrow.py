@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 import numpy as np
 
 from hedgerow import _count
-from hedgerow.domain import Attribute, CodedTable, Codes, Domain, IntArray
+from hedgerow.domain import CodedTable, Domain, IntArray
+from hedgerow.engines.storage import Columns
 from hedgerow.errors import HedgerowError, LimitError, TableError
 from hedgerow.private.bounding import Holders, Persons, fresh_key, kept_rows
 from hedgerow.private.exact import Exact, ExactCounts, SparseCounts
@@ -29,60 +30,34 @@ _NEVER_DENSE = 1 << 24
 _DENSE_PER_ROW = 8
 _CELLS_AT_ONCE = 1 << 18
 _WORTH_A_THREAD = 1 << 20
-
-
-class EncodedTable:
-    """The coded rows that every count sees: one narrow, contiguous array per attribute, every code inside its size."""
-
-    def __init__(self, domain: Domain, columns: CodedTable, rows: int):
-        self.domain = domain
-        self.rows = rows
-        self.columns: list[Codes] = []
-        for attribute in domain:
-            codes = columns[attribute.name]
-            if len(codes) != rows or (rows and (int(codes.min()) < 0 or int(codes.max()) >= attribute.size)):
-                raise HedgerowError(f'attribute "{attribute.name}" needs one code of 0 … {attribute.size - 1} per row.')
-            self.columns.append(np.ascontiguousarray(codes, dtype=attribute.dtype))
-
-
-class GrowingColumn:
-    """Codes of a table whose length is not known yet. Room that was not written to takes no memory."""
-
-    def __init__(self, attribute: Attribute):
-        self._room: Codes = np.empty(1 << 18, dtype=attribute.dtype)
-        self._rows = 0
-
-    def append(self, codes: Codes) -> None:
-        if codes.dtype != self._room.dtype:
-            raise HedgerowError(f"codes of type {self._room.dtype} were expected, got {codes.dtype}.")
-        rows = self._rows + len(codes)
-        if rows > len(self._room):
-            room = np.empty(max(rows, 2 * len(self._room)), dtype=self._room.dtype)
-            room[: self._rows] = self.codes
-            self._room = room
-        self._room[self._rows : rows] = codes
-        self._rows = rows
-
-    @property
-    def codes(self) -> Codes:
-        return self._room[: self._rows]
+IN_MEMORY = 1 << 28
+"""Bytes of codes that stay in memory unless another number is given."""
+Answer: TypeAlias = IntArray | tuple[IntArray, IntArray]
+"""Dense counts, or the occupied cells in order and their counts."""
 
 
 class ArrowEngine:
     """Counts a table in this process. Implements `hedgerow.engines.engine.Engine`."""
 
-    def __init__(self, source: Source | None, *, bounding_key: bytes | None = None, threads: int | None = None):
+    def __init__(
+        self,
+        source: Source | None,
+        *,
+        bounding_key: bytes | None = None,
+        threads: int | None = None,
+        memory: int = IN_MEMORY,
+    ):
         self._source = source
+        self._memory = memory
         self._key = fresh_key() if bounding_key is None else bounding_key
         self._threads = min(2, os.cpu_count() or 1) if threads is None else threads
-        self._table: EncodedTable | None = None
+        self._table: Columns | None = None
 
     @classmethod
     def from_codes(cls, domain: Domain, columns: CodedTable, *, threads: int | None = None) -> Self:
         """An engine over rows that are coded already: nothing to encode, one row is one person."""
         engine = cls(None, threads=threads)
-        rows = len(next(iter(columns.values()))) if columns else 0
-        engine._table = EncodedTable(domain, columns, rows)
+        engine._table = Columns.of(domain, columns)
         return engine
 
     def header(self) -> tuple[str, ...]:
@@ -92,7 +67,8 @@ class ArrowEngine:
     def prepare(self, encoding: Encoding) -> None:
         """Encode chunk by chunk, then keep at most θ rows of every person.
 
-        Memory is that of the encoded table, one batch, and the names of the persons where the schema has them.
+        Memory is that of the encoded table up to what is allowed (the rest goes to disk), one batch, and the names of
+        the persons where the schema has them.
         """
         if self._source is None:
             if encoding.domain != self._prepared.domain:
@@ -100,22 +76,16 @@ class ArrowEngine:
             return
         self._table = None
         columns = list(dict.fromkeys([*encoding.columns, *([encoding.person] if encoding.person is not None else [])]))
-        growing = {attribute.name: GrowingColumn(attribute) for attribute in encoding.domain}
+        coded = Columns(encoding.domain, self._memory)
         persons = Persons()
-        rows = 0
         for batch in self._source.batches(columns):
             _refuse_nested(batch)
-            for name, codes in encoding.encode(batch).items():
-                growing[name].append(codes)
+            coded.append(encoding.encode(batch), batch.num_rows)
             if encoding.person is not None:
                 persons.add(batch.column(encoding.person))
-            rows += batch.num_rows
-        coded = {name: growing.pop(name).codes for name in encoding.domain.names}
         if encoding.person is not None:
-            kept = kept_rows(persons, list(coded.values()), encoding.rows_per_person, self._key)
-            rows = int(kept.sum())
-            coded = {name: coded.pop(name)[kept] for name in encoding.domain.names}
-        self._table = EncodedTable(encoding.domain, coded, rows)
+            coded = coded.kept(kept_rows(persons, coded.views(), encoding.rows_per_person, self._key))
+        self._table = coded
 
     def people_per_value(self, schema: Schema, column: str) -> Exact[Mapping[str, int]]:
         """A pass over one open column (and the person's) before the table is encoded."""
@@ -137,19 +107,28 @@ class ArrowEngine:
             _check_query(query, table.domain)
         return self._answers(table, queries)
 
-    def _answers(self, table: EncodedTable, queries: Sequence[Query]) -> Iterator[Exact[ExactCounts]]:
+    def _answers(self, table: Columns, queries: Sequence[Query]) -> Iterator[Exact[ExactCounts]]:
         """Queries go to the kernel in batches that share a scan, small enough for their answers to stay in cache."""
         dense = max(_ALWAYS_DENSE, min(_NEVER_DENSE, _DENSE_PER_ROW * table.rows))
         for batch in _batches(queries, dense):
-            threads = self._threads if table.rows * len(batch) >= _WORTH_A_THREAD else 1
-            plans = [_plan(query, table.domain) for query in batch]
-            answers = _count.count(table.columns, table.rows, plans, dense, threads)
+            answers = self._count_batch(table, batch, dense)
             answers.reverse()
             while answers:  # an answer that was consumed gives its buffer back before the next batch is counted
                 yield Exact(_counts(answers.pop()))
 
+    def _count_batch(self, table: Columns, batch: Sequence[Query], dense: int) -> list[Answer]:
+        """Block by block; counts of blocks add up."""
+        plans = [_plan(query, table.domain) for query in batch]
+        touched = sorted({table.domain.place(name) for query in batch for name in _names(query)})
+        answers: list[Answer] = []
+        for columns, rows in table.blocks(touched):
+            threads = self._threads if rows * len(batch) >= _WORTH_A_THREAD else 1
+            counted = _count.count(columns, rows, plans, dense, threads)
+            answers = [_sum(*pair) for pair in zip(answers, counted, strict=True)] if answers else counted
+        return answers
+
     @property
-    def _prepared(self) -> EncodedTable:
+    def _prepared(self) -> Columns:
         if self._table is None:
             raise HedgerowError("an engine must be prepared before it can count.")
         return self._table
@@ -196,6 +175,25 @@ def _batches(queries: Sequence[Query], dense_cells: int) -> Iterator[list[Query]
         yield batch
 
 
+def _names(query: Query) -> tuple[str, ...]:
+    """The attributes that a query looks at."""
+    if isinstance(query, MarginalQuery):
+        return query.attributes
+    return query.splits_on if query.label is None else (*query.splits_on, query.label)
+
+
+def _sum(first: Answer, second: Answer) -> Answer:
+    """Counts of two sets of rows together."""
+    if isinstance(first, tuple) and isinstance(second, tuple):
+        cells, place = np.unique(np.concatenate([first[0], second[0]]), return_inverse=True)
+        counts: IntArray = np.zeros(len(cells), dtype=np.int64)
+        np.add.at(counts, place, np.concatenate([first[1], second[1]]))
+        return cells, counts
+    assert isinstance(first, np.ndarray)
+    first += second
+    return first
+
+
 def _plan(query: Query, domain: Domain) -> _count.Marginal | _count.Tree:
     if isinstance(query, MarginalQuery):
         places = [domain.place(name) for name in query.attributes]
@@ -205,5 +203,5 @@ def _plan(query: Query, domain: Domain) -> _count.Marginal | _count.Tree:
     return _count.Tree(places, query.split_sizes, query.split, query.child, query.leaves, label, query.label_size)
 
 
-def _counts(answer: IntArray | tuple[IntArray, IntArray]) -> ExactCounts:
+def _counts(answer: Answer) -> ExactCounts:
     return SparseCounts(*answer) if isinstance(answer, tuple) else answer
