@@ -148,11 +148,12 @@ def eta_figure(results: Results) -> str | None:
             [
                 [median(results, metric, study="eta", table=table, method=m, eta=t) or 0 for t in ticks]
                 for m in METHODS[:2]
+                if chosen(results, study="eta", table=table, method=m)
             ],
         )
         for table in ("adult", "br2000")
         for metric, name in list(METRICS.items())[:2]
-        if ticks and len(chosen(results, study="eta", table=table)) >= 2 * len(ticks)
+        if ticks and len(chosen(results, study="eta", table=table)) >= len(ticks)
     ]
     return lines("η at ε = 0.1", NAMES[:2], panels, [f"{tick:g}" for tick in ticks], 2, CHART) if panels else None
 
@@ -167,6 +168,8 @@ def eta_table(results: Results) -> Iterable[str]:
     for table in ("adult", "br2000"):
         for method, label in zip(METHODS[:2], NAMES, strict=False):
             values = [median(results, "workload", study="eta", table=table, method=method, eta=tick) for tick in ticks]
+            if not any(values):
+                continue
             yield f"| {table} | {label} | " + " | ".join("–" if v is None else f"{v:.4f}" for v in values) + " |"
     yield ""
 

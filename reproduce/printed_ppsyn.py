@@ -27,7 +27,7 @@ from hedgerow.methods.start import measure_one_ways
 from hedgerow.models.estimation import MOST_CALLS, fit
 from hedgerow.models.graphical import GraphicalModel
 from hedgerow.models.model import Model
-from hedgerow.models.partitions import Partitions, SortedMerges, error_splits
+from hedgerow.models.partitions import Partitions, error_splits, sorted_merges
 from hedgerow.private.unsafe import exact_counts
 from hedgerow.progress import Progress
 from hedgerow.query import MarginalQuery, total_query
@@ -105,7 +105,7 @@ class Exposed:
 
     def __init__(self, counts: Counts):
         self.counts = counts
-        self.partitions: Partitions = SortedMerges(counts) if counts.ndim == 1 else error_splits(counts)
+        self.partitions: Partitions = sorted_merges(counts) if counts.ndim == 1 else error_splits(counts)
         self.errors = self.partitions.errors
 
     def cheapest(self, eta: float, estimate: Counts) -> tuple[int, float]:

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from hedgerow.models.partitions import SortedMerges, error_splits, mass_splits
+from hedgerow.models.partitions import error_splits, mass_splits, sorted_merges
 
 tables = st.lists(st.integers(1, 4), min_size=1, max_size=3).flatmap(
     lambda shape: arrays(np.float64, tuple(shape), elements=st.integers(0, 60).map(float))
 )
-FAMILIES = [SortedMerges, error_splits, mass_splits]
+FAMILIES = [sorted_merges, error_splits, mass_splits]
 
 
 def reconstruction_error(counts, blocks):
@@ -68,7 +68,7 @@ def test_a_sequence_that_ends_early_is_the_beginning_of_the_whole_one(family, co
 
 @given(counts=arrays(np.float64, st.integers(2, 9), elements=st.integers(0, 60).map(float)))
 def test_sorted_merges_take_the_pair_of_neighbours_that_adds_least_error(counts):
-    partitions = SortedMerges(counts)
+    partitions = sorted_merges(counts)
     for count in range(2, counts.size + 1):
         blocks = partitions.blocks(count)
         highest = [counts[blocks == block].max() for block in range(count)]
@@ -103,8 +103,8 @@ def test_splits_take_the_best_cut_along_the_axis_whose_turn_it_is(family, counts
 
 def test_one_row_more_merges_other_cells():
     """Why the write-up's method is not private: its partitions come from exact counts."""
-    assert SortedMerges(np.array([50.0, 70.0, 91.0])).blocks(2).tolist() == [0, 0, 1]
-    assert SortedMerges(np.array([50.0, 71.0, 91.0])).blocks(2).tolist() == [0, 1, 1]
+    assert sorted_merges(np.array([50.0, 70.0, 91.0])).blocks(2).tolist() == [0, 0, 1]
+    assert sorted_merges(np.array([50.0, 71.0, 91.0])).blocks(2).tolist() == [0, 1, 1]
 
 
 def test_a_worked_example_of_splits():

@@ -7,7 +7,7 @@ budget is a function of noisy answers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -25,10 +25,15 @@ from hedgerow.methods.workloads import closure, workload_of
 from hedgerow.models.estimation import MOST_CALLS, fit
 from hedgerow.models.graphical import GraphicalModel
 from hedgerow.models.model import Model
-from hedgerow.models.partitions import Partitions, SortedMerges, error_splits, mass_splits
+from hedgerow.models.partitions import Partitions, error_splits, mass_splits, sorted_merges
 from hedgerow.progress import Progress
 from hedgerow.query import MarginalQuery
 
+FAMILIES: Mapping[str, Callable[[Counts, int], Partitions]] = {
+    "mass": mass_splits,
+    "error": error_splits,
+    "sorted": sorted_merges,
+}
 CONTRIBUTION = 0.3
 """What a marginal is taken to contribute before it is measured, as a part of the rows."""
 FEWEST = 4
@@ -156,12 +161,12 @@ class PPSyn:
         flat = counts.reshape(-1)
         if counts.size <= blocks:
             return MarginalQuery(curator.domain, marginal), flat
-        of_cell = partitions(self.partition, counts, blocks).blocks(blocks)
+        of_cell = FAMILIES[self.partition](counts, blocks).blocks(blocks)
         query = MarginalQuery(curator.domain, marginal, blocks=of_cell)
         return query, np.bincount(of_cell, weights=flat, minlength=query.cells).astype(np.float64)
 
     def blocks(self, curator: Curator, measuring: Amount, total: float) -> int:
-        """So many blocks that their noise is the part η of what a marginal may contribute (the paper's equation 8)."""
+        """So many blocks that their noise is the part η of what a marginal may contribute (the paper's Theorem 2)."""
         return int(self.eta * CONTRIBUTION * total / curator.noise(measuring)[0].mean_absolute)
 
     def planned(self, curator: Curator, total: float) -> Amount:
@@ -182,16 +187,6 @@ class PPSyn:
         while budget <= curator.remaining and self.blocks(curator, budget.share(self.measuring), total) < FEWEST:
             budget = budget + budget
         return budget if budget <= curator.remaining else curator.remaining
-
-
-FAMILIES = ("mass", "error", "sorted")
-
-
-def partitions(family: str, counts: Counts, most: int) -> Partitions:
-    """The partitions of one family, prepared up to `most` blocks."""
-    if family == "sorted":
-        return SortedMerges(counts)
-    return (mass_splits if family == "mass" else error_splits)(counts, most)
 
 
 def considered(curator: Curator, marginals: Sequence[Marginal]) -> list[Marginal]:

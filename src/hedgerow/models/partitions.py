@@ -28,11 +28,8 @@ class Partitions(Protocol):
         ...
 
 
-class SortedMerges:
-    """The write-up's Algorithm 3: cells in ascending order, merged where that adds least error.
-
-    Blocks hold cells of like counts, wherever they lie.
-    """
+class Intervals:
+    """Intervals of the cells in ascending order of their counts. See `sorted_merges`."""
 
     def __init__(self, counts: Counts):
         flat = np.ascontiguousarray(counts, dtype=np.float64).reshape(-1)
@@ -68,6 +65,15 @@ class Boxes:
         labels = np.empty(self._cells, dtype=np.int64)
         self._splits.label(int(np.clip(count, 1, len(self._splits.errors))), labels)
         return labels
+
+
+def sorted_merges(counts: Counts, most: int | None = None) -> Intervals:
+    """The write-up's Algorithm 3: cells in ascending order, neighbours merged where that adds least error.
+
+    Blocks hold cells of like counts, wherever they lie. Merging begins with single cells, so the whole sequence is
+    prepared, whatever `most` is.
+    """
+    return Intervals(counts)
 
 
 def error_splits(counts: Counts, most: int | None = None) -> Boxes:
