@@ -7,11 +7,13 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from hedgerow.budget import Budget
 from hedgerow.compare import Cell, ForeignTable, Plan, compare
 from hedgerow.compare.cell import floor, problem_of
 from hedgerow.compare.grid import remaining_seconds
 from hedgerow.errors import OptionError, SchemaError
 from hedgerow.pages.comparison import MetricView, best_methods, main_metric
+from hedgerow.private.ledger import Ledger
 from hedgerow.samples import opm
 
 THIRD_PARTY = """
@@ -102,6 +104,18 @@ def test_from_a_grid_to_a_page_and_on_again(place):
     # another judge needs another folder
     with pytest.raises(OptionError, match="another metrics"):
         compare(plan(place, metrics=("tvd3",)), out)
+
+
+def test_a_ledger_is_debited_by_every_run_and_refuses_one_too_many(place):
+    """ε = 1 fits a lifetime of 1.5, ε = 2 does not: a row that says so."""
+    path = place / "people.ledger"
+    ledger = Ledger.create(path, "opm", Budget(1.5, 1e-8))
+    rows = compare(plan(place, epsilons=(1.0, 2.0), metrics=("tvd1",), ledger=str(path)), place / "out")
+    done = {row["epsilon"]: row["status"] for row in rows if row["kind"] == "method"}
+    assert done == {1.0: "done", 2.0: "failed"}
+    records = [entry.record for entry in ledger.entries()]
+    assert sum("debit" in record for record in records) == 1
+    assert any("compare" in str(record) for record in records)  # the look at exact data is noted
 
 
 def test_what_can_be_refused_is_refused_before_anything_runs(place):

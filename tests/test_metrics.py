@@ -152,6 +152,13 @@ class TestSubsample:
         sample = {name: codes[kept] for name, codes in real.items()}
         assert subsample_equivalent(real, sample, self.domain) == pytest.approx(share, rel=0.25)
 
+    def test_a_bootstrap_is_as_good_as_half_of_the_rows(self):
+        """A share's variance is p(1−p)/n with replacement, (1−f)/f times that for a sample of f: equal at f = ½."""
+        real = self.rows(20_000)
+        drawn = np.random.default_rng(3).integers(0, 20_000, 20_000)
+        bootstrap = {name: codes[drawn] for name, codes in real.items()}
+        assert subsample_equivalent(real, bootstrap, self.domain) == pytest.approx(0.5, abs=0.08)
+
     def test_nothing_in_common_is_as_good_as_the_smallest_sample(self):
         real = self.rows(1000)
         constant = {name: np.zeros(5, dtype=np.uint8) for name in real}
