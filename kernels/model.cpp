@@ -193,9 +193,11 @@ void label_cells(const Splits& splits, int64_t blocks,
 }  // namespace
 
 NB_MODULE(_model, m) {
+    nb::set_leak_warnings(false);  // a model that is still held when the interpreter ends is no leak
     nb::class_<Network>(m, "Network")
-        .def(nb::init<std::vector<int64_t>, std::vector<Axes>, const std::vector<std::pair<std::vector<int>, Axes>>&>(),
-             nb::arg("sizes"), nb::arg("leaves"), nb::arg("buckets"))
+        .def(nb::init<std::vector<int64_t>, std::vector<Axes>, const std::vector<Network::Product>&,
+                      const std::vector<Network::Product>&>(),
+             nb::arg("sizes"), nb::arg("leaves"), nb::arg("buckets"), nb::arg("joins"))
         .def("calibrate", &calibrate, nb::arg("potentials"), nb::arg("marginals").noconvert())
         .def("draw", &draw, nb::arg("columns"), nb::arg("words"), nb::arg("systematic"))
         .def("value",

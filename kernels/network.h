@@ -1,4 +1,5 @@
-// A graphical model laid out for elimination: leaves are potentials, each bucket sums one attribute out of a product.
+// A graphical model laid out for elimination: leaves are potentials, each bucket sums one attribute out of a product
+// of leaves, joins of leaves, and messages.
 //
 // `calibrate` runs the buckets forward (messages) and backward (beliefs). In linear space every message is rescaled
 // to a largest cell of 1; the absolute error of a probability is then about 1e-308 / (Z / Π largest potentials), so
@@ -13,32 +14,46 @@
 namespace hedgerow {
 
 struct Bucket {
-    std::vector<int> inputs;  // tensors: leaves first, then the messages of earlier buckets
+    std::vector<int> inputs;  // tensors: leaves first, then messages, then joins
     int output;
     Nest nest;
 };
 
+// A product of leaves that one bucket takes in place of them; `sums` take its belief back to each.
+struct Join {
+    std::vector<int> leaves;
+    int output;
+    Nest nest;
+    std::vector<Nest> sums;
+};
+
 class Network {
    public:
-    Network(std::vector<int64_t> sizes, std::vector<Axes> leaves,
-            const std::vector<std::pair<std::vector<int>, Axes>>& buckets)
+    using Product = std::pair<std::vector<int>, Axes>;
+
+    Network(std::vector<int64_t> sizes, std::vector<Axes> leaves, const std::vector<Product>& buckets,
+            const std::vector<Product>& joins)
         : sizes(std::move(sizes)), axes(std::move(leaves)), leaf_count(static_cast<int>(axes.size())) {
-        for (const auto& [inputs, output_axes] : buckets) {
-            std::vector<Axes> input_axes;
-            for (int i : inputs) input_axes.push_back(axes.at(i));
-            this->buckets.push_back({inputs, static_cast<int>(axes.size()), Nest(input_axes, output_axes, this->sizes)});
-            axes.push_back(output_axes);
+        int output = leaf_count;
+        for (const auto& [inputs, output_axes] : buckets) axes.push_back(output_axes);
+        for (const auto& [inputs, output_axes] : joins) axes.push_back(output_axes);
+        for (const auto& [inputs, output_axes] : buckets)
+            this->buckets.push_back({inputs, output++, Nest(axes_of(inputs), output_axes, this->sizes)});
+        for (const auto& [inputs, output_axes] : joins) {
+            Join join{inputs, output++, Nest(axes_of(inputs), output_axes, this->sizes), {}};
+            for (int leaf : inputs) join.sums.emplace_back(std::vector<Axes>{output_axes}, axes.at(leaf), this->sizes);
+            joins_.push_back(std::move(join));
         }
-        int64_t place = 0, messages = 0;
+        int64_t place = 0, inner = 0;
         for (size_t t = 0; t < axes.size(); ++t) {
             offset.push_back(place);
             length.push_back(cells(axes[t], this->sizes));
             place += length[t];
-            if (static_cast<int>(t) >= leaf_count) messages += length[t];
+            if (static_cast<int>(t) >= leaf_count) inner += length[t];
         }
-        leaf_cells = place - messages;
+        leaf_cells = place - inner;
         values.assign(place, 0.0);
-        ratios.assign(messages, 0.0);
+        ratios.assign(inner, 0.0);
     }
 
     double* value(int tensor) { return values.data() + offset[tensor]; }
@@ -62,13 +77,21 @@ class Network {
     int64_t leaf_cells = 0;
     std::vector<Bucket> buckets;
     std::vector<int64_t> offset, length;
-    std::vector<double> values;  // leaves and messages: e^potential / largest, or logarithms
-    std::vector<double> ratios;  // for each message, belief / message: what the rest of the model says of its cells
+    std::vector<double> values;  // leaves, messages, joins: e^potential / largest, or logarithms
+    std::vector<double> ratios;  // for each message, belief / message: what the rest of the model says of its cells;
+                                 // for each join, its belief
     bool logarithms = false;
 
    private:
+    std::vector<Join> joins_;
     double ceiling_ = 0;          // Σ largest potentials
     std::vector<double> factor_;  // what each bucket's message was multiplied by (in logarithms: what was added)
+
+    std::vector<Axes> axes_of(const std::vector<int>& tensors) const {
+        std::vector<Axes> found;
+        for (int tensor : tensors) found.push_back(axes.at(tensor));
+        return found;
+    }
 
     double forward(const double* potentials) {
         ceiling_ = 0;
@@ -87,6 +110,12 @@ class Network {
         double log_z = ceiling_;
         factor_.clear();
         std::vector<const double*> inputs;
+        for (const Join& join : joins_) {
+            inputs.clear();
+            for (int leaf : join.leaves) inputs.push_back(value(leaf));
+            (logarithms ? contract_logarithms : contract)(join.nest, inputs.data(), value(join.output),
+                                                          length[join.output]);
+        }
         for (const Bucket& bucket : buckets) {
             inputs.clear();
             for (int i : bucket.inputs) inputs.push_back(value(i));
@@ -129,6 +158,13 @@ class Network {
             divide(bucket->output);
             (logarithms ? spread_logarithms : spread)(bucket->nest, inputs.data(), ratio(bucket->output),
                                                       beliefs.data());
+        }
+        for (const Join& join : joins_) {
+            const double* belief = ratio(join.output);
+            for (size_t i = 0; i < join.leaves.size(); ++i) {
+                const int leaf = join.leaves[i];
+                contract(join.sums[i], &belief, marginals + offset[leaf], length[leaf]);
+            }
         }
     }
 

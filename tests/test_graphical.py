@@ -98,6 +98,22 @@ def test_opposed_leaves_need_logarithms():
     np.testing.assert_allclose(model.marginal(("b", "c")), np.full((2, 2), 0.25), atol=1e-12)
 
 
+@pytest.mark.parametrize("spread", [1.0, 700.0])
+def test_joined_leaves_change_no_answer(spread):
+    """Every pair and triple of six attributes: more leaves meet in a bucket than it multiplies one by one."""
+    domain = Domain.of(dict.fromkeys("abcdef", 4))
+    structure = plan(domain, [marginal for degree in (2, 3) for marginal in domain.marginals(degree)][:30])
+    assert structure.joins
+    potentials = np.random.default_rng(0).normal(0, spread, structure.leaf_cells)
+    potentials[7] = -np.inf
+    model = GraphicalModel(structure, potentials, 1000.0)
+    table = joint(model)
+    for marginal in [*model.cliques, ("a", "b", "c", "d"), domain.names]:
+        np.testing.assert_allclose(model.marginal(marginal), marginal_of(table, domain, marginal), atol=1e-6)
+    drawn = model.draw(1000, np.random.default_rng(0))
+    assert table[tuple(drawn[name] for name in domain.names)].min() > 0
+
+
 @given(models(), st.data())
 def test_structural_zeros_stay_zero(model, data):
     """Cells with potential −∞ have no mass, in any marginal."""

@@ -36,8 +36,8 @@ def test_every_attribute_is_eliminated_once_and_every_clique_lies_in_a_scope(str
     scopes = [set(made.layout.marginal(bucket.scope)) for bucket in made.buckets]
     assert all(any(set(clique) <= scope for scope in scopes) for clique in cliques)
     used = [number for bucket in made.buckets for number in bucket.inputs]
-    tables = range(len(made.leaves) + len(made.buckets))
-    assert sorted(used) == [number for number in tables if made.axes(number)], "each table is multiplied exactly once"
+    used += [number for join in made.joins for number in join.leaves]
+    assert sorted(used) == [n for n, axes in enumerate(made.tables) if axes], "each table is multiplied exactly once"
 
 
 @given(structures())
@@ -70,6 +70,18 @@ def test_bytes_are_those_of_the_allocated_tables():
     assert made.leaf_cells == 6 + 15
     messages = sum(domain.cells(made.layout.marginal(bucket.message)) for bucket in made.buckets)
     assert made.bytes == 8 * (3 * 21 + 2 * messages)
+
+
+def test_joins_are_narrow_products_of_leaves_of_one_bucket():
+    domain = Domain.of(dict.fromkeys("abcdef", 4))
+    made = plan(domain, list(domain.marginals(3)))
+    joined = [leaf for join in made.joins for leaf in join.leaves]
+    assert joined
+    assert len(set(joined)) == len(joined)
+    for number, join in enumerate(made.joins, start=len(made.leaves) + len(made.buckets)):
+        [bucket] = [bucket for bucket in made.buckets if number in bucket.inputs]
+        assert set(join.axes) == {axis for leaf in join.leaves for axis in made.leaves[leaf]} <= set(bucket.scope)
+        assert 8 * made.layout.cells(join.axes) <= made.layout.cells(bucket.scope)
 
 
 def test_a_given_order_is_kept():

@@ -9,6 +9,7 @@ class Network:
         sizes: Sequence[int],
         leaves: Sequence[Sequence[int]],
         buckets: Sequence[tuple[Sequence[int], Sequence[int]]],
+        joins: Sequence[tuple[Sequence[int], Sequence[int]]],
     ) -> None: ...
     def calibrate(self, potentials: npt.NDArray[np.float64], marginals: npt.NDArray[np.float64]) -> float: ...
     def draw(

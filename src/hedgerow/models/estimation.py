@@ -110,7 +110,7 @@ def _pairs_that_fit(structure: Plan, measurements: Sequence[Measurement], memory
         needed = fixed + 3 * vector
         raise LimitError(
             f"a model on these {len(structure.leaves)} cliques takes {needed:,} bytes "
-            f"({structure.leaf_cells:,} cells in cliques, {structure.message_cells:,} between them); "
+            f"({structure.leaf_cells:,} cells in cliques, {structure.inner_cells:,} between them); "
             f"{memory:,} bytes are allowed. Nothing was allocated. Measure smaller marginals or allow more memory."
         )
     return min(pairs, proximal.MEMORY)

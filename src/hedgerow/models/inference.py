@@ -59,7 +59,7 @@ class Inference:
         self._memory = memory
         self._leaves = [_mask(leaf) for leaf in plan.leaves]
         self._scopes = [_mask(bucket.scope) for bucket in plan.buckets]
-        self._ratio_base = len(plan.leaves) + len(plan.buckets)
+        self._ratio_base = len(plan.tables)
         self._summed: dict[int, Counts] = {}
         self._conditionals: dict[int, Counts] = {}
         self._eliminated: dict[Table, Counts] = {}
@@ -157,7 +157,7 @@ class Inference:
         return self._around({bucket for path in paths for bucket in path if bucket <= top})
 
     def _around(self, buckets: Iterable[int]) -> list[Table]:
-        """What connected buckets multiply: their leaves, the messages they receive, and the ratio above the last."""
+        """What connected buckets multiply: leaves and joins, messages from below, and the ratio above the last."""
         inner = sorted(buckets)
         leaves = len(self._plan.leaves)
         numbers = [number for bucket in inner for number in self._plan.buckets[bucket].inputs]
@@ -265,7 +265,7 @@ class Inference:
             number - leaves: above
             for above, bucket in enumerate(self._plan.buckets)
             for number in bucket.inputs
-            if number >= leaves and self._plan.axes(number)
+            if leaves <= number < leaves + len(self._plan.buckets)
         }
 
     @cached_property
@@ -282,7 +282,7 @@ class Inference:
         return min(inside, key=lambda number: self._cells(scopes[number])) if inside else None
 
     def _axes_of(self, number: int) -> int:
-        return _mask(self._plan.axes(number % self._ratio_base))
+        return _mask(self._plan.tables[number % self._ratio_base])
 
     def _cells(self, mask: int) -> int:
         if mask not in self._cells_of:

@@ -3,7 +3,8 @@
 A graphical model on cliques is summed out one attribute at a time. Eliminating x multiplies every table that
 mentions x and sums x away; the attributes involved are a clique of the junction tree, the table that remains is the
 message to the next. The product itself is never stored (the kernel sums while it multiplies), so memory is the
-cliques and the messages, and the junction tree's cells are the time of one pass.
+cliques and the messages, and the junction tree's cells are the time of one pass. Where a bucket multiplies many
+leaves, narrow groups of them are joined first, so that few tables meet in its widest loop.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from hedgerow.domain import Domain, Marginal
 
 ATTEMPTS = 12
 """Elimination orders that are tried for a plan; the one with the least work is kept."""
+
+FEW, NARROWER = 3, 8
+"""A bucket of more than a few tables multiplies leaves beforehand where their product has 8 times fewer cells."""
 
 
 class Layout:
@@ -66,6 +70,14 @@ class Layout:
 
 
 @dataclass(frozen=True)
+class Join:
+    """Leaves that are multiplied once, before the bucket that needs them all: a narrow product, computed cheaply."""
+
+    leaves: tuple[int, ...]
+    axes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Bucket:
     """One step of an elimination: the tables (by number) that mention an attribute, and what is left without it."""
 
@@ -77,11 +89,15 @@ class Bucket:
 
 @dataclass(frozen=True)
 class Plan:
-    """How a model on these leaves is computed: leaves are tables 0 …, bucket b sends table `len(leaves) + b`."""
+    """How a model on these leaves is computed.
+
+    Leaves are tables 0 …, bucket b sends table `len(leaves) + b`, and the joins follow.
+    """
 
     layout: Layout
     leaves: tuple[tuple[int, ...], ...]
     buckets: tuple[Bucket, ...]
+    joins: tuple[Join, ...] = ()
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -104,8 +120,11 @@ class Plan:
         return sum(map(self.layout.cells, self.leaves))
 
     @cached_property
-    def message_cells(self) -> int:
-        return sum(self.layout.cells(bucket.message) for bucket in self.buckets)
+    def inner_cells(self) -> int:
+        """Cells of the messages and joins."""
+        return sum(self.layout.cells(step.message) for step in self.buckets) + sum(
+            self.layout.cells(join.axes) for join in self.joins
+        )
 
     @cached_property
     def work(self) -> int:
@@ -114,13 +133,14 @@ class Plan:
 
     @cached_property
     def bytes(self) -> int:
-        """Memory of a calibrated model: potentials, their exponentials, marginals, and two tables per message."""
-        return 8 * (3 * self.leaf_cells + 2 * self.message_cells)
+        """Memory of a calibrated model: potentials, their exponentials, marginals, two tables per message or join."""
+        return 8 * (3 * self.leaf_cells + 2 * self.inner_cells)
 
-    def axes(self, table: int) -> tuple[int, ...]:
-        """The axes of a leaf or a message, by its number."""
-        message = table - len(self.leaves)
-        return self.leaves[table] if message < 0 else self.buckets[message].message
+    @cached_property
+    def tables(self) -> tuple[tuple[int, ...], ...]:
+        """The axes of every table, by its number."""
+        messages = (bucket.message for bucket in self.buckets)
+        return (*self.leaves, *messages, *(join.axes for join in self.joins))
 
     def home(self, axes: Iterable[int]) -> int | None:
         """The smallest leaf that contains the axes, if one does."""
@@ -131,7 +151,10 @@ class Plan:
     def network(self) -> _model.Network:
         """Allocate it."""
         return _model.Network(
-            self.layout.sizes, self.leaves, [(bucket.inputs, bucket.message) for bucket in self.buckets]
+            self.layout.sizes,
+            self.leaves,
+            [(bucket.inputs, bucket.message) for bucket in self.buckets],
+            [(join.leaves, join.axes) for join in self.joins],
         )
 
 
@@ -147,13 +170,36 @@ def plan(domain: Domain, cliques: Iterable[Marginal], order: Sequence[str] | Non
         ranks = [layout.rank(name) for name in order]
     tables: dict[int, tuple[int, ...]] = dict(enumerate(leaves))
     buckets: list[Bucket] = []
+    joins: list[Join] = []
     for attribute in ranks:
-        inputs = tuple(number for number, axes in tables.items() if attribute in axes)
-        scope = tuple(sorted({axis for number in inputs for axis in tables.pop(number)}))
+        inputs = [number for number, axes in tables.items() if attribute in axes]
+        scope = tuple(sorted({axis for number in inputs for axis in tables[number]}))
         message = tuple(axis for axis in scope if axis != attribute)
+        if len(inputs) > FEW:
+            widest = layout.cells(scope) // NARROWER
+            for join in _joins(layout, {number: tables[number] for number in inputs if number < len(leaves)}, widest):
+                inputs = [number for number in inputs if number not in join.leaves]
+                inputs.append(len(leaves) + len(ranks) + len(joins))
+                joins.append(join)
+        tables = {number: axes for number, axes in tables.items() if attribute not in axes}
         tables[len(leaves) + len(buckets)] = message
-        buckets.append(Bucket(attribute, inputs, scope, message))
-    return Plan(layout, tuple(leaves), tuple(buckets))
+        buckets.append(Bucket(attribute, tuple(inputs), scope, message))
+    return Plan(layout, tuple(leaves), tuple(buckets), tuple(joins))
+
+
+def _joins(layout: Layout, leaves: dict[int, tuple[int, ...]], widest: int) -> list[Join]:
+    """Products of two or more leaves with at most `widest` cells: wide leaves first, each where it adds least."""
+    groups: list[tuple[set[int], list[int]]] = []
+    for number in sorted(leaves, key=lambda number: -layout.cells(leaves[number])):
+        own = set(leaves[number])
+        cells = [layout.cells(axes | own) for axes, _ in groups]
+        best = min(range(len(groups)), key=cells.__getitem__, default=None)
+        if best is None or cells[best] > widest:
+            groups.append((own, [number]))
+        else:
+            groups[best][0].update(own)
+            groups[best][1].append(number)
+    return [Join(tuple(sorted(members)), tuple(sorted(axes))) for axes, members in groups if len(members) > 1]
 
 
 def maximal(cliques: Iterable[Marginal]) -> list[Marginal]:
