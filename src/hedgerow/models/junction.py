@@ -36,6 +36,7 @@ class Layout:
     def __init__(self, domain: Domain):
         self.domain = domain
         places = sorted(range(len(domain)), key=lambda place: (domain.attributes[place].size, place))
+        self.places: tuple[int, ...] = tuple(places)
         self.names: tuple[str, ...] = tuple(domain.attributes[place].name for place in places)
         self.sizes: tuple[int, ...] = tuple(domain.attributes[place].size for place in places)
         self._rank = {name: rank for rank, name in enumerate(self.names)}
@@ -45,7 +46,8 @@ class Layout:
         return tuple(sorted(map(self.rank, marginal)))
 
     def rank(self, name: str) -> int:
-        self.domain.place(name)  # names an unknown attribute in its error
+        if name not in self._rank:
+            self.domain.place(name)  # names an unknown attribute in its error
         return self._rank[name]
 
     def marginal(self, axes: Iterable[int]) -> Marginal:
@@ -65,7 +67,7 @@ class Layout:
 
     def shown(self, table: npt.NDArray[np.float64], axes: Sequence[int]) -> npt.NDArray[np.float64]:
         """A stored table with its axes in domain order."""
-        order = np.argsort([self.domain.place(self.names[axis]) for axis in axes])
+        order = sorted(range(len(axes)), key=lambda number: self.places[axes[number]])
         return np.ascontiguousarray(table.reshape(self.shape(axes)).transpose(order))
 
 
