@@ -299,3 +299,24 @@ def test_threads_cannot_spend_the_same_budget_twice():
 
         with ThreadPoolExecutor(4) as pool:
             assert sum(job.result() for job in [pool.submit(ask) for _ in range(4)]) == 1
+
+
+def test_a_pool_counts_once_and_charges_every_choice():
+    vault, account = make_vault()
+    counted = []
+    real = vault._engine.count
+    vault._engine.count = lambda queries: counted.append(len(queries)) or real(queries)
+    candidates = [Candidate(MarginalQuery(DOMAIN, (name,))) for name in DOMAIN.names]
+    pool = vault.pool(candidates, against=uniform())
+    assert not counted
+    left = np.arange(len(candidates))
+    while len(left):
+        place = pool.select(left, spend=vault.remaining.share(0.1))
+        assert place in left
+        left = left[left != place]
+    assert counted == [len(candidates)]
+    assert [charge.queries[0]["candidates"] for charge in account.charges] == list(range(len(candidates), 0, -1))
+    for among in ([], [len(candidates)], [-1]):
+        with pytest.raises(HedgerowError, match="at least one of the pool's candidates"):
+            pool.select(np.array(among, dtype=np.int64), spend=vault.remaining)
+    assert len(account.charges) == len(candidates)

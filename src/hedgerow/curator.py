@@ -76,6 +76,14 @@ class Recoding:
         }
 
 
+class Pool(Protocol):
+    """Candidates whose scores stay as they are while several are chosen, one after the other."""
+
+    def select(self, among: IntArray | None = None, *, spend: Amount) -> int:
+        """The place of one candidate, of those at the places `among` (all if left out)."""
+        ...
+
+
 class Curator(Protocol):
     """The private side as a method sees it."""
 
@@ -135,6 +143,10 @@ class Curator(Protocol):
 
     def select(self, candidates: Sequence[Candidate], *, against: Answers, spend: Amount) -> Candidate:
         """One candidate by the exponential mechanism: the further the data are from `against`, the likelier."""
+        ...
+
+    def pool(self, candidates: Sequence[Candidate], *, against: Answers) -> Pool:
+        """Candidates to select from several times against the same answers; each time is charged."""
         ...
 
     def score(self, candidates: Sequence[Candidate], *, against: Answers | Independence, spend: Amount) -> list[float]:
@@ -208,10 +220,11 @@ class RecodedCurator:
         ]
 
     def select(self, candidates: Sequence[Candidate], *, against: Answers, spend: Amount) -> Candidate:
+        return candidates[self.pool(candidates, against=against).select(spend=spend)]
+
+    def pool(self, candidates: Sequence[Candidate], *, against: Answers) -> Pool:
         translated = [self._candidate(candidate) for candidate in candidates]
-        origin = dict(zip(map(id, translated), candidates, strict=True))
-        chosen = self._base.select(translated, against=self._answers(against, translated, candidates), spend=spend)
-        return origin[id(chosen)]
+        return self._base.pool(translated, against=self._answers(against, translated, candidates))
 
     def score(self, candidates: Sequence[Candidate], *, against: Answers | Independence, spend: Amount) -> list[float]:
         translated = [self._candidate(candidate) for candidate in candidates]

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import ClassVar, Literal
 
+import numpy as np
+
 from hedgerow.budget import Amount
 from hedgerow.curator import Candidate, Curator
 from hedgerow.domain import Counts
@@ -85,22 +87,23 @@ class MST:
     def tree(self, curator: Curator, model: GraphicalModel, progress: Progress) -> list[Measurement]:
         """Choose pairs by Kruskal's algorithm with the exponential mechanism, then measure them."""
         names = curator.domain.names
-        left = curator.remaining
-        selection = left.share(self.choosing)
+        selection = curator.remaining.share(self.choosing)
         edges = len(names) - 1
-        candidates = self.worthwhile(curator, left - selection, edges, model)
-        component = {name: name for name in names}
+        candidates = self.worthwhile(curator, curator.remaining - selection, edges, model)
+        if not candidates:
+            return []
+        pool = curator.pool(candidates, against=model)
+        ends = np.array([[names.index(name) for name in candidate.query.attributes] for candidate in candidates])
+        component = np.arange(len(names))
         chosen: list[MarginalQuery] = []
-        while candidates:
-            spend = selection.share(1 / edges)
-            pair = curator.select(candidates, against=model, spend=spend).query
-            chosen.append(pair)
-            first, second = (component[name] for name in pair.attributes)
-            component = {name: first if root == second else root for name, root in component.items()}
-            candidates = [c for c in candidates if len({component[name] for name in c.query.attributes}) == 2]
+        while len(left := np.flatnonzero(component[ends[:, 0]] != component[ends[:, 1]])):
+            place = pool.select(left, spend=selection.share(1 / edges))
+            chosen.append(candidates[place].query)
+            first, second = component[ends[place]]
+            component[component == second] = first
             progress.step()
         weights = [query.cells ** (1 / 3) for query in chosen]  # the least sum of absolute errors
-        return curator.measure(chosen, spend=curator.remaining, weights=weights) if chosen else []
+        return curator.measure(chosen, spend=curator.remaining, weights=weights)
 
     def worthwhile(self, curator: Curator, spend: Amount, edges: int, model: GraphicalModel) -> list[Candidate]:
         """Pairs that are not all noise: expected absolute noise at most `worth` of the rows.

@@ -38,7 +38,7 @@ def exact_rows(curator: Curator) -> CodedTable:
     engine = vault._engine
     if not isinstance(engine, ArrowEngine):
         raise HedgerowError("rows come from the embedded engine only.")
-    columns = engine._prepared.columns
+    columns = engine._prepared.views()
     return {name: codes.copy() for name, codes in zip(vault.domain.names, columns, strict=True)}
 
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from hedgerow.accounting import Charge, choice_epsilon, noise_kind, stack_noise, stack_scale
 from hedgerow.budget import Amount
-from hedgerow.curator import Against, Answers, Candidate, Curator, Independence, RecodedCurator, Recoding
-from hedgerow.domain import CodedTable, Counts, Domain, Marginal
+from hedgerow.curator import Against, Answers, Candidate, Curator, Independence, Pool, RecodedCurator, Recoding
+from hedgerow.domain import CodedTable, Counts, Domain, IntArray, Marginal
 from hedgerow.engines.engine import Engine
 from hedgerow.errors import HedgerowError, LimitError
 from hedgerow.measurement import Answer, Measurement, Noise, Threshold
@@ -118,19 +118,26 @@ class Vault:
         return self.measure([total_query(self.domain)], spend=spend)[0]
 
     def select(self, candidates: Sequence[Candidate], *, against: Answers, spend: Amount) -> Candidate:
-        scale = self._scale(candidates, against)
+        return candidates[self.pool(candidates, against=against).select(spend=spend)]
+
+    def pool(self, candidates: Sequence[Candidate], *, against: Answers) -> Pool:
+        return VaultPool(self, candidates, against)
+
+    def _choose(self, pool: VaultPool, among: IntArray, spend: Amount) -> int:
         epsilon = choice_epsilon(spend)
-        largest = (max(scale.steps),)
+        largest = (max(pool.scale.steps),)
         charge = Charge(
-            "exponential", "select", self.rows_per_person, largest, epsilon, spend, _summary(candidates), scale.grid
+            "exponential", "select", self.rows_per_person, largest, epsilon, spend, pool.summary(among), pool.scale.grid
         )
         self._account.debit(charge)
-        rate = Fraction(epsilon) / (2 * Fraction(charge.sensitivity)) * Fraction(scale.grid)
+        rate = Fraction(epsilon) / (2 * Fraction(charge.sensitivity)) * Fraction(pool.scale.grid)
         with self._progress.private():
-            scores = grid_scores(self._engine, candidates, self._timed(against), scale.grid)
-            chosen = self._mechanisms.choose(scores, rate)
-        self.answers.append(Answer(chosen=candidates[chosen].query.description))
-        return candidates[chosen]
+            if pool.scores is None:
+                pool.scores = grid_scores(self._engine, pool.candidates, self._timed(pool.against), pool.scale.grid)
+            place = self._mechanisms.choose(Exact(pool.scores.opened()[among]), rate)
+        chosen = int(among[place])
+        self.answers.append(Answer(chosen=pool.candidates[chosen].query.description))
+        return chosen
 
     def score(self, candidates: Sequence[Candidate], *, against: Answers | Independence, spend: Amount) -> list[float]:
         scale = self._scale(candidates, against)
@@ -161,6 +168,34 @@ class Vault:
 
     def recode(self, recoding: Recoding) -> Curator:
         return RecodedCurator(self, recoding)
+
+
+class VaultPool:
+    """The scores are counted when the first choice has been charged, and stay sealed.
+
+    Every choice is charged whole: that the scores are old does not make it cheaper.
+    """
+
+    def __init__(self, vault: Vault, candidates: Sequence[Candidate], against: Answers):
+        self.candidates = tuple(candidates)
+        self.against = against
+        self.scale = vault._scale(candidates, against)
+        self.scores: Exact[IntArray] | None = None
+        self._vault = vault
+        (self._summary,) = _summary(candidates)
+
+    def select(self, among: IntArray | None = None, *, spend: Amount) -> int:
+        places = np.arange(len(self.candidates)) if among is None else np.array(among, dtype=np.int64, ndmin=1)
+        if not len(places) or places.min() < 0 or places.max() >= len(self.candidates):
+            raise HedgerowError("a choice needs at least one of the pool's candidates.")
+        return self._vault._choose(self, places, spend)
+
+    def summary(self, among: IntArray) -> tuple[dict[str, Any], ...]:
+        """What the certificate says of the candidates: how many of which list, and a digest of which."""
+        if len(among) == len(self.candidates):
+            return (self._summary,)
+        which = hashlib.sha256(np.ascontiguousarray(among, dtype="<i8").tobytes()).hexdigest()[:32]
+        return ({**self._summary, "candidates": len(among), "among": which},)
 
 
 @dataclass(frozen=True)
