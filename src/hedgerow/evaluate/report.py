@@ -15,7 +15,7 @@ from hedgerow.evaluate.evaluation import Comparison
 from hedgerow.evaluate.figures import named
 from hedgerow.evaluate.marginals import distances, worst_marginals
 from hedgerow.output import write_private
-from hedgerow.pages.distributions import Distribution
+from hedgerow.pages.distributions import MOST_CODES, Distribution
 from hedgerow.pages.evaluation import MOST_MAPPED, CorrelationView, EvaluationView, FigureView, evaluation_page
 
 MACHINES = {"svm": "linear support vector machine", "boosting": "gradient-boosted trees"}
@@ -47,8 +47,9 @@ def view_of(comparison: Comparison, figures: Mapping[str, Any]) -> EvaluationVie
             for name, figure in named(figures).items()
         ],
         distributions=[
-            (_distribution(comparison, name), float(distance))
-            for name, distance in zip(domain.names, single, strict=True)
+            (_distribution(comparison, attribute.name), float(distance))
+            for attribute, distance in zip(domain, single, strict=True)
+            if attribute.size <= MOST_CODES
         ],
         attributes=shown,
         pairs=_pairs(comparison, shown),

@@ -13,6 +13,8 @@ from hedgerow.pages.markup import Markup
 
 MOST_NAMED = 14
 MOST_COLUMNS = 48
+MOST_CODES = 100_000
+"""An attribute with more codes is not drawn: nobody could tell its values apart."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from hedgerow.pages.shell import contents, folded, private_page, section, table,
 PICTURES_AT_ONCE = 18
 MOST_MAPPED = 100
 MOST_CORRELATED = 40
+MOST_LISTED = 200
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,19 @@ def _pairs(view: EvaluationView) -> Markup:
             tag("figcaption", f"Pale: equal. Strongest: {100 * most:.1f} % of the rows differ."),
             tag("div", heat_map(view.attributes, view.pairs, tips, "Distance of every pair", most=most), class_="wide"),
         ),
+        _listed(
+            ["pair", "distance"],
+            {(view.attributes[j], view.attributes[i]): [value] for (i, j), value in view.pairs.items() if i != j},
+        ),
     )
+
+
+def _listed(header: Sequence[str], pairs: Mapping[tuple[str, str], Sequence[float]]) -> Markup:
+    """Pairs as a table, the largest last figure first: what a map shows, for readers who cannot see it."""
+    ordered = sorted(pairs.items(), key=lambda pair: -abs(pair[1][-1]))[:MOST_LISTED]
+    rows = [[" × ".join(names), *(f"{value:.4f}" for value in values)] for names, values in ordered]
+    cut = f"The {MOST_LISTED} largest of {len(pairs):,}" if len(pairs) > MOST_LISTED else ""
+    return folded("The same as a table", table(header, rows, figures=range(1, len(header)), caption=cut))
 
 
 def _worst(view: EvaluationView) -> Markup:
@@ -218,7 +231,17 @@ def _correlation(view: CorrelationView) -> Markup:
         ("after: synthetic", picture(view.synthetic, "synthetic table")),
         ("difference", picture(view.synthetic - view.real, "synthetic less real")),
     ]
-    return joined(tag("p", view.meaning + cut), tabs(panels))
+    values = {
+        (names[j], names[i]): [
+            float(view.real[kept[i], kept[j]]),
+            float(view.synthetic[kept[i], kept[j]]),
+            float(view.synthetic[kept[i], kept[j]] - view.real[kept[i], kept[j]]),
+        ]
+        for i in range(len(kept))
+        for j in range(i)
+    }
+    listed = _listed(["pair", "real", "synthetic", "difference"], values)
+    return joined(tag("p", view.meaning + cut), tabs(panels), listed)
 
 
 def _prediction(view: EvaluationView) -> Markup:

@@ -17,7 +17,7 @@ from hedgerow.domain import CodedTable, Counts, IntArray
 from hedgerow.measurement import Measurement
 from hedgerow.models.model import BLOCK_ROWS, block_coins
 from hedgerow.pages.charts import MADE, REAL, colour, key, stacked
-from hedgerow.pages.distributions import Distribution
+from hedgerow.pages.distributions import MOST_CODES, Distribution
 from hedgerow.pages.markup import Content, Markup, joined, tag
 from hedgerow.pages.shell import contents, folded, public_page, section, table
 from hedgerow.query import MarginalQuery
@@ -146,7 +146,8 @@ def _columns(release: Release, coded: CodedTable, rows: int) -> Markup:
     for measurement in _measurements(release):
         query = measurement.query
         plain = isinstance(query, MarginalQuery) and query.description.keys() == {"attributes", "cells"}
-        if plain and len(query.attributes) == 1 and measurement.kept is None and _fits(release, measurement):
+        drawable = plain and len(query.attributes) == 1 and measurement.kept is None and query.cells <= MOST_CODES
+        if drawable and _fits(release, measurement):
             name = query.attributes[0]
             if name not in best or measurement.std < best[name].std:
                 best[name] = measurement
