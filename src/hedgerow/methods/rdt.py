@@ -6,6 +6,7 @@ Decision Trees". Its own procedure is not private; this is the same idea with a 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -29,7 +30,7 @@ from hedgerow.progress import Limits, Progress
 # tuned on the made-up personnel table and on br2000: the defaults of trees, emphasis, ranges, sweeps and columns
 LEAVES = {"shrink": shrunk_leaves, "clip": clipped_leaves}
 Planted = Mapping[str, Sequence[RandomTree]]
-"""The trees of each attribute, in the order in which the attributes are drawn."""
+"""The trees of each attribute. They do not depend on the order in which attributes are drawn."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,8 @@ class RDT:
             raise OptionError("rdt needs at least one tree and one sweep. Nothing was read.")
         if not 0 < self.columns < 1:
             raise OptionError(f"columns must lie between 0 and 1, got {self.columns}. Nothing was read.")
+        if not 0 <= self.emphasis < math.inf:
+            raise OptionError(f"emphasis must be a number of at least 0, got {self.emphasis}. Nothing was read.")
         if self.ranges == 1:
             raise OptionError("ranges must be 0, or at least 2: one branch splits nothing. Nothing was read.")
         if self.noise not in LEAVES:
@@ -111,11 +114,11 @@ class RDT:
             queries = [tree.query for trees in planted.values() for tree in trees]
             measured = iter(curator.measure(queries, spend=curator.remaining))
         with progress.phase("weigh the trees"):
-            forests = [
-                self.forest(trees, list(islice(measured, len(trees))), start.marginal((label,)))
+            forests = {
+                label: self.forest(curator.domain, trees, list(islice(measured, len(trees))), start.marginal((label,)))
                 for label, trees in planted.items()
-            ]
-        return RandomTrees(start, forests, self.sweeps)
+            }
+        return RandomTrees(start, [forests[label] for label in labels], self.sweeps)
 
     def labels(self, curator: Curator) -> Marginal:
         """The attributes in the order in which they are drawn; those with a single value need no tree."""
@@ -133,14 +136,16 @@ class RDT:
                 grow(curator.domain, label, height, curator.coins, ranges=self.ranges, memory=memory)
                 for _ in range(self.trees)
             ]
-            for label in labels
+            for label in curator.domain.marginal(labels)
         }
 
-    def forest(self, trees: Sequence[RandomTree], measured: Sequence[Measurement], root: Counts) -> Forest:
+    def forest(
+        self, domain: Domain, trees: Sequence[RandomTree], measured: Sequence[Measurement], root: Counts
+    ) -> Forest:
         """The leaves of an attribute's trees, and how much each tree has to say."""
         leaves = [LEAVES[self.noise](tree, one, root) for tree, one in zip(trees, measured, strict=True)]
         weights = np.array([told(one, leaf, root) for one, leaf in zip(measured, leaves, strict=True)]) ** self.emphasis
-        return Forest.of(trees, leaves, weights if weights.sum() > 0 else np.ones(len(trees)))
+        return Forest.of(domain, trees, leaves, weights if weights.sum() > 0 else np.ones(len(trees)))
 
     def affordable(self, curator: Curator, labels: Marginal, rows: float, limits: Limits) -> int:
         """The tallest trees whose expected absolute noise, over all of a tree's cells, is at most the number of rows.

@@ -47,27 +47,28 @@ class Forest:
     """The distribution of the label in each leaf, in units of 2⁻³¹."""
 
     @classmethod
-    def of(cls, trees: Sequence[RandomTree], distributions: Sequence[Counts], weights: Counts) -> Forest:
+    def of(
+        cls, domain: Domain, trees: Sequence[RandomTree], distributions: Sequence[Counts], weights: Counts
+    ) -> Forest:
         """Node 0 picks a tree, nodes 1 … m are the trees' roots, the rest of each tree follows."""
-        queries = [tree.query for tree in trees]
-        label = queries[0].label
+        label = trees[0].query.label
         assert label is not None
-        split = [np.array([len(queries[0].splits_on)]), *(tree.split[:1] for tree in queries)]
-        roots, rests, leaves, nodes = [], [], 0, 1 + len(queries)
-        for tree in queries:
-            moved = tree.child + np.where(tree.split >= 0, nodes - 1, leaves)
-            roots.append(moved[:1])
-            rests.append(moved[1:])
-            split.append(tree.split[1:])
-            leaves += tree.leaves
-            nodes += len(tree.split) - 1
-        child = np.concatenate([np.array([1]), *roots, *rests])
+        places = {name: place for place, name in enumerate(_others(domain, label))}
+        roots, rests, leaves, nodes = [(np.array([len(places)]), np.array([1]))], [], 0, 1 + len(trees)
+        for query in (tree.query for tree in trees):
+            asked = np.array([*(places[name] for name in query.splits_on), -1])  # a leaf's −1 stays −1
+            split, child = asked[query.split], query.child + np.where(query.split >= 0, nodes - 1, leaves)
+            roots.append((split[:1], child[:1]))
+            rests.append((split[1:], child[1:]))
+            leaves += query.leaves
+            nodes += len(query.split) - 1
+        splits, children = (np.concatenate(parts) for parts in zip(*roots, *rests, strict=True))
         whole = np.concatenate([_in_units(distribution) for distribution in distributions])
-        return cls(label, _in_units(weights[None, :])[0], np.concatenate(split).astype(np.int32), child, whole)
+        return cls(label, _in_units(weights[None, :])[0], splits.astype(np.int32), children, whole)
 
     def attributes(self, domain: Domain) -> Marginal:
-        """What the trees may split on."""
-        return tuple(a.name for a in domain if a.name != self.label and a.size > 1)
+        """What the trees may split on, numbered as in `split`."""
+        return _others(domain, self.label)
 
     def plan(self, domain: Domain) -> _count.Tree:
         """The structure as the kernel walks it; the columns are those of `attributes`, then the picks.
@@ -96,6 +97,10 @@ class Forest:
         ends = np.cumsum(self.leaves * ratio, axis=1)
         plain = np.cumsum(self.leaves, axis=1, dtype=np.float64)  # a leaf whose every label is excluded stays as it is
         return _thresholds(np.where(ends[:, -1:] > 0, ends, plain))
+
+
+def _others(domain: Domain, label: str) -> Marginal:
+    return tuple(attribute.name for attribute in domain if attribute.name != label and attribute.size > 1)
 
 
 def _thresholds(ends: Counts) -> Whole:

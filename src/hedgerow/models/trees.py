@@ -73,10 +73,11 @@ def grow(
         free = free[parent]
         free[np.arange(len(parent)), chosen[parent]] = False
         firsts.append(first)
-    split.append(np.full(len(at), -1))
-    child.append(at)
-    names = tuple(attribute.name for attribute in others)
-    return RandomTree(TreeQuery(domain, names, np.concatenate(split), np.concatenate(child), label), tuple(firsts))
+    asked, questions = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *split]), return_inverse=True)
+    names = tuple(others[place].name for place in asked)
+    leaves = np.full(len(at), -1)
+    query = TreeQuery(domain, names, np.concatenate([questions, leaves]), np.concatenate([*child, at]), label)
+    return RandomTree(query, tuple(firsts))
 
 
 def expected_leaves(domain: Domain, label: str, height: int, ranges: int = 0) -> float:
