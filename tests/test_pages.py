@@ -137,6 +137,35 @@ class TestReleasePage:
             assert "May be published" in page
             assert "PRIVATE:" not in page
 
+    def test_the_page_of_the_command(self, hedgerow, tmp_path):
+        """Written beside the table and the release; the canary is in none of them."""
+        lines = [f"{place % 100},{'north' if place % 3 else 'south'},2005-01-01" for place in range(600)]
+        (tmp_path / "people.csv").write_text("\n".join(["age,city,born", *lines, f"7,{CANARY},{CANARY}"]))
+        (tmp_path / "people.yaml").write_text(SCHEMA.to_yaml())
+        words = (
+            "people.csv",
+            "-s",
+            "people.yaml",
+            "-e",
+            1,
+            "-m",
+            "independent",
+            "-o",
+            "out.csv",
+            "--report",
+            "out.html",
+        )
+        done = hedgerow("synth", *words, "--json")
+        assert done.code == 0, done.err
+        assert done.json["report"] == "out.html"
+        assert "May be published" in (tmp_path / "out.html").read_text()
+        assert (
+            CANARY not in (tmp_path / "out.html").read_text() + (tmp_path / "out.csv").read_text() + done.out + done.err
+        )
+        wrong = hedgerow("synth", *words[:-1], "people.csv", "--overwrite")
+        assert wrong.code == 2
+        assert "must end in one of .html" in wrong.err
+
     def test_it_says_what_the_certificate_says(self):
         release = hr.synthesize(people(500), SCHEMA, hr.Budget(1.0, 0.0), "mst")
         text = "".join(Reader(release_page(release, rows=77)).text)
