@@ -37,6 +37,18 @@ def test_any_marginal_is_that_of_the_joint(model):
         np.testing.assert_allclose(model.marginal(marginal), expected, atol=1e-9 * model.total)
 
 
+@given(st.sampled_from([3.0, 700.0]).flatmap(models))
+def test_marginals_across_wide_separators_are_those_of_the_joint(model):
+    """The same for queries that are not conditioned on a separator but eliminated in one go, as wide ones are."""
+    table = joint(model)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(inference, "NEAR", 0)
+        patch.setattr(inference, "SMALL", 0)
+        for marginal in subsets(model.domain):
+            expected = marginal_of(table, model.domain, marginal)
+            np.testing.assert_allclose(model.marginal(marginal), expected, atol=1e-9 * model.total)
+
+
 @given(models())
 def test_marginals_agree_on_overlaps(model):
     for first, second in itertools.combinations(model.cliques, 2):
