@@ -1,0 +1,134 @@
+"""Tables larger than memory in, more rows than memory out: CPU seconds and peak memory as the work grows.
+
+Every step is a process of its own on one thread. The made-up table has 20 columns along a chain; it is written to a
+temporary folder (about 2 GB for 100 million rows) and removed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+COLUMNS = 20
+PART = 10_000_000
+
+
+def sizes() -> dict[str, int]:
+    return {f"c{place}": 2 + (7 * place) % 11 for place in range(COLUMNS)}
+
+
+def schema_text(columns: dict[str, int]) -> str:
+    return "columns:\n" + "".join(f"  {name}: {{type: code, size: {size}}}\n" for name, size in columns.items())
+
+
+def write_rows(folder: str, rows: int) -> dict[str, float]:
+    """A Parquet folder: each column half a copy of the one before it."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    Path(folder).mkdir()
+    for part in range(0, rows, PART):
+        coins = np.random.default_rng(part)
+        count = min(PART, rows - part)
+        before = coins.integers(0, 12, count, dtype=np.uint8)
+        columns = {}
+        for name, size in sizes().items():
+            fresh = coins.integers(0, size, count, dtype=np.uint8)
+            before = np.where(coins.integers(0, 2, count, dtype=np.uint8) == 0, before % size, fresh).astype(np.uint8)
+            columns[name] = before
+        pq.write_table(pa.table(columns), f"{folder}/{part:012d}.parquet", use_dictionary=False, compression="lz4")
+    return {}
+
+
+def synthesize(folder: str, release: str) -> dict[str, float]:
+    """A whole run of mst, without its rows."""
+    import hedgerow as hr
+
+    schema = hr.Schema.parse(schema_text(sizes()))
+    hr.synthesize(folder, schema, hr.Budget(1.0, 1e-9), "mst").save(release)
+    return {}
+
+
+def count(folder: str, memory: int) -> dict[str, float]:
+    """All pairs, the coded rows in memory or on disk."""
+    from hedgerow.engines.arrow import ArrowEngine
+    from hedgerow.engines.source import open_source
+    from hedgerow.query import MarginalQuery
+    from hedgerow.schema import Schema
+
+    encoding = Schema.parse(schema_text(sizes())).encoding()
+    engine = ArrowEngine(open_source(folder), memory=memory, threads=1)
+    engine.prepare(encoding)
+    queries = [MarginalQuery(encoding.domain, pair) for pair in encoding.domain.marginals(2)]
+    begin = time.process_time()
+    for exact in engine.count(queries):
+        exact.opened()
+    return {"counting_s": time.process_time() - begin}
+
+
+def draw(release: str, folder: str, rows: int) -> dict[str, float]:
+    """Rows out, Parquet writing included."""
+    from hedgerow.parts import write_parts
+    from hedgerow.progress import Progress
+
+    write_parts(Path(release), Path(folder), rows, 0, 1, Progress())
+    return {}
+
+
+def many_columns(columns: int, rows: int) -> dict[str, float]:
+    """mst on a chain of narrow columns."""
+    import numpy as np
+    import pyarrow as pa
+
+    import hedgerow as hr
+
+    coins = np.random.default_rng(0)
+    widths = {f"c{place}": 2 + place % 10 for place in range(columns)}
+    table, before = {}, coins.integers(0, 8, rows)
+    for name, size in widths.items():
+        before = np.where(coins.random(rows) < 0.5, before % size, coins.integers(0, size, rows))
+        table[name] = before.astype(np.uint8)
+    hr.synthesize(pa.table(table), hr.Schema.parse(schema_text(widths)), hr.Budget(1.0, 1e-9), "mst").sample()
+    return {}
+
+
+def in_a_process(function: str, *words: Any) -> dict[str, float]:
+    """CPU seconds and peak memory of one call in a process of its own."""
+    call = (
+        f"import json, time; from bench import scale; from hedgerow.cli.progress import peak_rss_mb; "
+        f"found = scale.{function}{words!r}; "
+        f"print(json.dumps(found | {{'cpu_s': time.process_time(), 'peak_mb': peak_rss_mb()}}))"
+    )
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "ARROW_IO_THREADS": "1"}
+    done = subprocess.run([sys.executable, "-c", call], capture_output=True, text=True, env=environment, check=True)
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def run() -> list[dict[str, Any]]:
+    most = int(float(os.environ.get("HEDGEROW_SCALE", "1e8")))
+    rows: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory(prefix="hedgerow-bench-") as folder:
+        release = f"{folder}/r.release"
+        for size in (most // 10, most):
+            table = f"{folder}/{size}"
+            in_a_process("write_rows", table, size)
+            rows.append({"what": "mst, rows in", "size": size, **in_a_process("synthesize", table, release)})
+            print(rows[-1], file=sys.stderr, flush=True)
+            if size < most:
+                for what, memory in (("count pairs, in memory", 1 << 40), ("count pairs, on disk", 0)):
+                    rows.append({"what": what, "size": size, **in_a_process("count", table, memory)})
+                    print(rows[-1], file=sys.stderr, flush=True)
+        for size in (most // 10, most):
+            found = in_a_process("draw", release, f"{folder}/out{size}", size)
+            rows.append({"what": "rows out", "size": size, **found, "rows_per_s": size / found["cpu_s"]})
+            print(rows[-1], file=sys.stderr, flush=True)
+    rows.append({"what": "mst, columns (100,000 rows)", "size": 500, **in_a_process("many_columns", 500, 100_000)})
+    return rows
