@@ -252,6 +252,9 @@ def compare(
     metrics: Annotated[
         str | None, typer.Option(help="As for evaluate; default tvd1 to tvd3, k_marginal, range3, and a few more.")
     ] = None,
+    public: Annotated[
+        str | None, typer.Option(help="A public table of the same columns, for methods that use one.")
+    ] = (None),
     target: Annotated[str | None, typer.Option(help="The column that svm and boosting predict.")] = None,
     ledger: Annotated[Path | None, typer.Option(help="The dataset's ledger; every run is debited.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Run r uses seed + r, for every method.")] = 0,
@@ -282,6 +285,7 @@ def compare(
         delta=delta,
         options=options_by_method(set_ or []),
         tables=tuple(ForeignTable.parse(each) for each in tables or []),
+        public=public,
         target=target,
         ledger=None if ledger is None else str(ledger),
         seed=seed,

@@ -72,6 +72,7 @@ def _method(plan: Plan, cell: Cell, schema: Schema, encoding: Encoding) -> Coded
         schema,
         hr.Budget(cell.epsilon, plan.delta),
         build(cell.name, cell.options),
+        public=plan.public,
         ledger=plan.ledger,
         limits=Limits(plan.max_memory, None),
         seed=seed,

@@ -79,6 +79,8 @@ class Plan:
     options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Options by method."""
     tables: tuple[ForeignTable, ...] = ()
+    public: str | None = None
+    """A public table that methods may learn from."""
     target: str | None = None
     ledger: str | None = None
     seed: int = 0
@@ -111,6 +113,7 @@ class Plan:
         return {
             "table": self.table if "://" in self.table else digest_of(Path(self.table)),
             "schema": hashlib.sha256(json.dumps(Schema.load(self.schema).to_dict()).encode()).hexdigest(),
+            "public": None if self.public is None else digest_of(Path(self.public)),
             "delta": self.delta,
             "metrics": list(self.metrics),
             "target": self.target,
