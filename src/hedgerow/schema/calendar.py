@@ -49,7 +49,7 @@ class Date(SteppedColumn):
         return Reading(np.floor(seconds / DAY), empty)
 
     def to_arrow(self, line: FloatArray | IntArray, null: BoolArray) -> pa.Array:
-        return pa.array(line.astype(np.int32), pa.int32(), mask=null).view(pa.date32())
+        return pa.array(line.astype(np.int32, copy=False), pa.int32(), mask=null).view(pa.date32())
 
 
 class Datetime(SteppedColumn):
@@ -79,7 +79,7 @@ class Datetime(SteppedColumn):
         return moments(array)
 
     def to_arrow(self, line: FloatArray | IntArray, null: BoolArray) -> pa.Array:
-        return pa.array(line.astype(np.int64), pa.int64(), mask=null).view(pa.timestamp("s"))
+        return pa.array(line.astype(np.int64, copy=False), pa.int64(), mask=null).view(pa.timestamp("s"))
 
 
 def _step_label(step: str, first: datetime.date, last: datetime.date) -> str:

@@ -117,7 +117,8 @@ class LineColumn(Column):
     def write(self, codes: Sequence[IntArray], coins: np.random.Generator) -> pa.Array:
         cells = codes[0]
         own = cells < self.layout.own
-        line = self.cells.draw(np.where(own, cells, 0), codes[1] if len(codes) > 1 else None, coins)
+        within = cells if own.all() else np.where(own, cells, 0)
+        line = self.cells.draw(within, codes[1] if len(codes) > 1 else None, coins)
         null = ~own
         for cell, value in self._places():
             if self.holds(value):

@@ -100,7 +100,7 @@ class Integer(HeapedColumn):
         return numbers(array)
 
     def to_arrow(self, line: FloatArray | IntArray, null: BoolArray) -> pa.Array:
-        return pa.array(line.astype(np.int64), mask=null)
+        return pa.array(line.astype(np.int64, copy=False), mask=null if null.any() else None)
 
 
 class Number(LineColumn):
@@ -155,7 +155,7 @@ class Number(LineColumn):
         return numbers(array)
 
     def to_arrow(self, line: FloatArray | IntArray, null: BoolArray) -> pa.Array:
-        return pa.array(line.astype(np.float64), mask=null)
+        return pa.array(line.astype(np.float64, copy=False), mask=null if null.any() else None)
 
 
 class Code(SteppedColumn):
@@ -191,7 +191,7 @@ class Code(SteppedColumn):
         return numbers(array)
 
     def to_arrow(self, line: FloatArray | IntArray, null: BoolArray) -> pa.Array:
-        return pa.array(line.astype(np.int64), mask=null)
+        return pa.array(line.astype(np.int64, copy=False), mask=null if null.any() else None)
 
 
 def _check_bounds(low: float, high: float) -> None:
