@@ -117,7 +117,8 @@ class Steps:
 
     def draw(self, cells: IntArray, classes: IntArray | None, coins: np.random.Generator) -> IntArray:
         if self._unit:  # every cell is one step, so no coin is needed
-            return cells + self.starts[0]
+            steps: IntArray = cells + self.starts[0]
+            return steps
         drawn: IntArray = np.zeros(len(cells), dtype=np.int64)
         waiting = np.ones(len(cells), dtype=bool)
         by_class = [] if classes is None else [(one, classes == place) for place, one in enumerate(self._classes)]
