@@ -105,10 +105,9 @@ def page(kept: dict[str, Any]) -> str:
     lines = [
         "# What methods cost",
         "",
-        f"Whole runs on a made-up table of {base.rows:,} rows, {base.columns} columns of {base.values} values each, ε = "
-        f"{base.epsilon:g}; one thing varies at a time.",
-        "CPU seconds on one thread and peak memory, the Python process itself included (about 130 MB), from the table in",
-        "memory to as many synthetic rows. Written by `python -m bench.costs`; runs have `--max-time 2m`, and a star",
+        f"Whole runs on a made-up table of {base.rows:,} rows, {base.columns} columns of {base.values} values each,",
+        f"ε = {base.epsilon:g}; one thing varies at a time. CPU seconds on one thread, and peak memory of the process,",
+        "from the table in memory to as many synthetic rows. Written by `python -m bench.costs`; runs have `--max-time 2m`, and a star",
         "marks those that it ended early.",
         "",
     ]
