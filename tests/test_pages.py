@@ -122,6 +122,12 @@ class TestDistributions:
         assert shown._bar([0, 1, 2, 3]).whisker == 12  # twice 3 · √4
         assert shown._bar([5]).tip == "x = a\nmeasured: 1 rows ± 6 rows"
 
+    def test_a_picture_can_be_read_out(self):
+        shown = Distribution("sex", ["f", "m"], [("real", np.array([0.25, 0.75])), ("synthetic", np.array([0.5, 0.5]))])
+        drawn = Reader(shown.picture(["red", "blue"]))
+        said = drawn.elements[0][1]["aria-label"]
+        assert said == "sex, real and synthetic. f: 25.00 % and 50.00 %; m: 75.00 % and 50.00 %"
+
     def test_a_curve_without_points_is_still_a_picture(self):
         assert "<svg" in curves({"a": []}, {}, "t", "x", "y")
 

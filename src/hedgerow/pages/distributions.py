@@ -34,12 +34,20 @@ class Distribution:
 
     def picture(self, fills: Sequence[str]) -> Markup:
         """Named bars for up to 14 values, otherwise a histogram (ordered) or the most frequent values (unordered)."""
-        title = f"{self.name}: {' and '.join(name for name, _ in self.series)}"
         if len(self._shown()) <= MOST_NAMED:
-            return rows_of_bars(self._bars([[place] for place in self._shown()]), fills, title)
+            bars = self._bars([[place] for place in self._shown()])
+            return rows_of_bars(bars, fills, self._read_out(bars))
         if self.line > MOST_NAMED:
-            return columns_of_bars(self._bars(self._runs()), fills, title, min(self.line, MOST_COLUMNS))
-        return rows_of_bars(self._bars(self._frequent()), fills, title)
+            bars = self._bars(self._runs())
+            return columns_of_bars(bars, fills, self._read_out(bars), min(self.line, MOST_COLUMNS))
+        bars = self._bars(self._frequent())
+        return rows_of_bars(bars, fills, self._read_out(bars))
+
+    def _read_out(self, bars: Sequence[Bar]) -> str:
+        """The picture for readers who cannot see it: every bar's values."""
+        what = " and ".join(name for name, _ in self.series)
+        said = "; ".join(f"{bar.label}: {' and '.join(map(self.said, bar.heights))}" for bar in bars)
+        return f"{self.name}, {what}. {said}"
 
     def _shown(self) -> list[int]:
         """Codes that occur somewhere, and every ordered one: a gap in a line is worth seeing."""
