@@ -107,8 +107,8 @@ def page(kept: dict[str, Any]) -> str:
         "",
         f"Whole runs on a made-up table of {base.rows:,} rows, {base.columns} columns of {base.values} values each,",
         f"ε = {base.epsilon:g}; one thing varies at a time. CPU seconds on one thread, and peak memory of the process,",
-        "from the table in memory to as many synthetic rows. Written by `python -m bench.costs`; runs have `--max-time 2m`, and a star",
-        "marks those that it ended early.",
+        "from the table in memory to as many synthetic rows. Written by `python -m bench.costs`; runs have",
+        "`--max-time 2m`, and a star marks those that it ended early.",
         "",
     ]
     methods = sorted({key.split("|")[0] for key in kept})
