@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 
 import hedgerow as hr
 from hedgerow.evaluate import evaluate
+from hedgerow.methods import names
 from hedgerow.pages.charts import curves, shortened
 from hedgerow.pages.distributions import Distribution
 from hedgerow.pages.markup import joined, number, tag
 from hedgerow.pages.release import release_page
 from hedgerow.pages.shell import private_page, public_page
+from hedgerow.samples import opm
 from hedgerow.schema import Schema
 
 CANARY = "Zaphod-7731"
@@ -181,6 +183,14 @@ class TestReleasePage:
         assert release.certificate.method["paper"] in text
         assert f"All {len(release.certificate.charges)} accesses" in text
         assert "73.1 % sure" in text  # e/(1 + e)
+
+    @pytest.mark.parametrize("method", names())
+    def test_every_method_has_a_page(self, method):
+        """Trees, partitions, merged values and kept cells are measurements too."""
+        release = hr.synthesize(opm.generate(500), Schema.parse(opm.SCHEMA), hr.Budget(1.0), method)
+        text = "".join(Reader(release_page(release)).text)
+        assert release.certificate.method["title"] in text
+        assert text.count("± ") >= sum(len(answer.measurements) for answer in release.answers)
 
     def test_a_release_without_a_guarantee_says_that_first(self):
         release = hr.synthesize(people(200), SCHEMA, hr.Budget(1.0), "independent", unsafe_noise_seed=1)
