@@ -1,25 +1,27 @@
-"""The model engine beside mbi 2.0.0: same cliques, same measurements, same total, one run, CPU seconds.
+"""The model engine beside mbi 2.0.0: same cliques, same measurements, same total, CPU seconds on one thread.
 
-The peer runs its mirror descent for its default 1,000 iterations, first cold (compiling), then warm. Ours is timed
-until it reaches the peer's loss, and until it has converged; both losses are shown. `python -m bench.model` also
-measures how cost grows and writes docs/performance.md.
+Every problem has a process of its own, so that the peer's first fit finds nothing compiled. The peer runs its mirror
+descent for its default 1,000 iterations, or until it has had 100 CPU seconds; its clock and its loss are read after
+every 50. "Cold" is its time until its loss agrees with its last one to four digits. "Warm" is the same number of
+iterations at the median pace of the later ones, so without compilation. Ours is timed from the measurements until it
+is at that loss, and until it has converged.
+
+`python -m bench.performance` keeps the rows for the page in docs/.
 """
 
 from __future__ import annotations
 
-import gc
 import itertools
 import json
 import math
 import multiprocessing
 import os
-import resource
+import statistics
 import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,18 +35,18 @@ from hedgerow.models.estimation import TOLERANCE, fit, loss
 from hedgerow.models.graphical import GraphicalModel
 from hedgerow.models.junction import plan, size
 from hedgerow.models.terms import Terms
-from hedgerow.progress import Limits, Progress
+from hedgerow.progress import Progress
 from hedgerow.query import MarginalQuery
 
 ROOT = Path(__file__).resolve().parents[1]
-DATA = ROOT.parent / "shared" / "data"
-ITERATIONS = 1000
+DATA = Path(os.environ.get("HEDGEROW_DATA", ROOT.parent / "shared" / "data"))
+ITERATIONS, BLOCK = 1000, 50
+PATIENCE = 100.0
+"""CPU seconds after which the peer is stopped at the end of a block."""
+DIGITS = 1e-4
 SIGMAS = (300.0, 15.0, 1.0)
 Table = dict[str, IntArray]
 Row = dict[str, Any]
-
-
-# Problems
 
 
 def load(name: str) -> tuple[Domain, Table]:
@@ -114,19 +116,13 @@ class Problem:
         return measure(self.domain, self.table, self.cliques, sigma)
 
 
-def problems() -> list[Problem]:
-    adult, people = load("adult")
-    acs, persons = load("acs-temporal")
-    loans, borrowers = load("loans")
-    return [
-        Problem("adult, spanning tree", adult, people, spanning_tree(adult, people)),
-        Problem("loans, spanning tree", loans, borrowers, spanning_tree(loans, borrowers)),
-        Problem("acs-temporal, 40 cliques", acs, persons, random_cliques(acs, 40, 20, 200_000, 1)),
-        Problem("adult, 30 cliques", adult, people, random_cliques(adult, 30, 80, 200_000, 1)),
-    ]
-
-
-# Clocks
+def problem(name: str) -> Problem:
+    dataset, kind = name.split("-")
+    domain, table = load("acs-temporal" if dataset == "acs" else dataset)
+    if kind == "tree":
+        return Problem(name, domain, table, spanning_tree(domain, table))
+    megabytes = {"adult-30": 80, "acs-40": 20}[name]
+    return Problem(name, domain, table, random_cliques(domain, int(kind), megabytes, 200_000, 1))
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:
@@ -163,6 +159,35 @@ def race(domain: Domain, measurements: Sequence[Measurement], target: float) -> 
         return
 
 
+@dataclass(frozen=True)
+class Trail:
+    """The peer's CPU seconds and loss after every block of iterations."""
+
+    seconds: list[float]
+    losses: list[float]
+
+    @property
+    def target(self) -> float:
+        return (1 + DIGITS) * self.losses[-1]
+
+    @property
+    def blocks(self) -> int:
+        """How many it took to reach the target."""
+        return 1 + next(place for place, value in enumerate(self.losses) if value <= self.target)
+
+    @property
+    def cold(self) -> float:
+        return self.seconds[self.blocks - 1]
+
+    @property
+    def warm(self) -> float:
+        return self.blocks * statistics.median(after - before for before, after in itertools.pairwise(self.seconds))
+
+
+class Tired(Exception):
+    """The peer has had its time."""
+
+
 class Peer:
     """mbi 2.0.0 in double precision on one thread."""
 
@@ -176,31 +201,40 @@ class Peer:
         import mbi
 
         self.jax, self.mbi = jax, mbi
-        self.compiled: set[str] = set()
 
-    def fit(self, domain: Domain, measurements: Sequence[Measurement]) -> tuple[float, Any]:
-        """(loss, model) after its default number of iterations."""
+    def fit(self, domain: Domain, measurements: Sequence[Measurement]) -> Trail:
         mbi = self.mbi
         peers = mbi.Domain(list(domain.names), [attribute.size for attribute in domain])
         asked = [mbi.LinearMeasurement(m.dense(), m.query.attributes, stddev=m.std) for m in measurements]
-        model = mbi.estimation.MirrorDescent().estimate(
-            peers, asked, known_total=estimated_total(measurements), iters=ITERATIONS
-        )
-        return float(mbi.marginal_loss.from_linear_measurements(asked, peers)(model.marginals)), model
+        loss_of = mbi.marginal_loss.from_linear_measurements(asked, peers)
+        trail = Trail([], [])
+        start = time.process_time()
 
-    def forget(self) -> None:
-        """Give back the memory of compiled programs."""
-        self.compiled.clear()
-        self.jax.clear_caches()
-        gc.collect()
+        def note(marginals: Any) -> None:
+            """The clock, then the loss, whose own time is taken off the clock."""
+            nonlocal start
+            self.jax.block_until_ready([factor.values for factor in marginals.tables.values()])
+            now = time.process_time()
+            trail.seconds.append(now - start)
+            trail.losses.append(float(loss_of(marginals)))
+            start += time.process_time() - now
+            if trail.seconds[-1] > PATIENCE and len(trail.seconds) > 2:
+                raise Tired
+
+        try:
+            total = estimated_total(measurements)
+            mbi.estimation.MirrorDescent().estimate(peers, asked, total, iters=ITERATIONS, callback_fn=note)
+        except Tired:
+            pass
+        return trail
 
     def answer(self, model: Any, marginals: Sequence[Marginal]) -> None:
         answers = self.mbi.marginal_oracles.bulk_variable_elimination(model.potentials, list(marginals), model.total)
         self.jax.block_until_ready([factor.values for factor in answers.tables.values()])
 
-    def uniform(self, domain: Domain, model: GraphicalModel) -> Any:
+    def copy(self, model: GraphicalModel) -> Any:
         """The peer's model with our potentials."""
-        mbi = self.mbi
+        mbi, domain = self.mbi, model.domain
         peers = mbi.Domain(list(domain.names), [attribute.size for attribute in domain])
         tables = {
             clique: mbi.Factor(peers.project(clique), self.jax.numpy.asarray(model.potential(clique)))
@@ -211,162 +245,93 @@ class Peer:
         return mbi.MarkovRandomField(potentials=potentials, marginals=marginals, total=model.total)
 
 
-# Comparisons
-
-
-def compare_fits(peer: Peer, problem: Problem, sigma: float) -> Row:
-    measurements = problem.measurements(sigma)
-    cold, (peer_loss, _) = timed(lambda: peer.fit(problem.domain, measurements))
-    known = problem.name in peer.compiled  # the same cliques were fitted before: there is no cold run any more
-    peer.compiled.add(problem.name)
-    warm = cold if known else timed(lambda: peer.fit(problem.domain, measurements))[0]
-    same, _ = timed(lambda: race(problem.domain, measurements, peer_loss))
-    converged, model = timed(lambda: fit(problem.domain, measurements))
+def compare_fits(name: str, sigma: float) -> Row:
+    asked = problem(name)
+    measurements = asked.measurements(sigma)
+    trail = Peer().fit(asked.domain, measurements)
+    same, _ = timed(lambda: race(asked.domain, measurements, trail.target))
+    converged, model = timed(lambda: fit(asked.domain, measurements))
     return {
-        "problem": f"{problem.name}, σ = {sigma:g}",
-        "peer cold s": None if known else cold,
-        "peer warm s": warm,
-        "peer loss": round(peer_loss, 1),
-        "ours to that loss s": same,
-        "ours converged s": converged,
+        "problem": f"{name}, σ = {sigma:g}",
+        "peer's iterations": BLOCK * len(trail.losses),
+        "peer's loss": round(trail.losses[-1], 1),
         "our loss": round(loss(model, measurements), 1),
-        "× cold": None if known else cold / same,
-        "× warm": warm / same,
+        "peer cold s": trail.cold,
+        "peer warm s": trail.warm,
+        "ours to its loss s": same,
+        "ours converged s": converged,
+        "× cold": trail.cold / same,
+        "× warm": trail.warm / same,
     }
 
 
-def compare_rows(peer: Peer, rows: int = 1_000_000) -> Row:
-    domain, table = load("adult")
-    model = fit(domain, measure(domain, table, spanning_tree(domain, table), 15.0))
-    theirs = peer.uniform(domain, model)
+def compare_rows(rows: int = 1_000_000) -> Row:
+    asked, peer = problem("adult-tree"), Peer()
+    model = fit(asked.domain, asked.measurements(15.0))
+    theirs = peer.copy(model)
     theirs.synthetic_data(rows=1000)
     slow, _ = timed(lambda: theirs.synthetic_data(rows=rows))
     fast, _ = timed(lambda: model.draw(rows, np.random.default_rng(0)))
-    return {"problem": f"adult's tree, {rows:,} rows", "peer warm s": slow, "ours s": fast, "× warm": slow / fast}
+    return {
+        "problem": f"rows of adult's tree ({rows:,} drawn)",
+        "peer M rows/s": rows / slow / 1e6,
+        "ours M rows/s": rows / fast / 1e6,
+        "× warm": slow / fast,
+    }
 
 
-def compare_triples(peer: Peer) -> Row:
-    """All 364 three-way marginals. The cliques are narrow enough for the peer's tables to fit into memory."""
+def compare_triples() -> Row:
+    """All three-way marginals of adult. The cliques are narrow enough for the peer's tables to fit into memory."""
     domain, table = load("adult")
     cliques = random_cliques(domain, 30, 2, 20_000, 10)
     model = fit(domain, measure(domain, table, cliques, 15.0))
     triples = list(domain.marginals(3))
     fast, _ = timed(lambda: [model.marginal(triple) for triple in triples])
-    theirs = peer.uniform(domain, model)
+    peer = Peer()
+    theirs = peer.copy(model)
     cold, _ = timed(lambda: peer.answer(theirs, triples))
     warm, _ = timed(lambda: peer.answer(theirs, triples))
-    row = {"problem": "364 triples of a 30-clique adult model", "peer cold s": cold, "peer warm s": warm}
-    return row | {"ours s": fast, "× cold": cold / fast, "× warm": warm / fast}
-
-
-def run() -> list[Row]:
-    """Every comparison; the tree of adult at three noise levels, the others at one."""
-    if not DATA.is_dir():
-        return [{"problem": f"skipped: the public tables are not at {DATA}"}]
-    peer = Peer()
-    tree, *others = problems()
-    rows: list[Row] = []
-    work: list[Callable[[], Row]] = [lambda: compare_rows(peer), lambda: compare_triples(peer)]
-    work += [partial(compare_fits, peer, tree, sigma) for sigma in SIGMAS]
-    work += [partial(compare_fits, peer, problem, 15.0) for problem in others]
-    for place, comparison in enumerate(work):
-        if not 2 < place <= 1 + len(SIGMAS):  # the tree's noise levels share their cliques
-            peer.forget()
-        rows.append(comparison())
-        print(rows[-1], file=sys.stderr, flush=True)  # the peer takes minutes for some of them
-    return rows
-
-
-# How cost grows
-
-
-def grow_rows(rows: int) -> Row:
-    domain = Domain.of({f"x{place}": 20 for place in range(14)})
-    structure = plan(domain, itertools.pairwise(domain.names))
-    model = GraphicalModel(structure, np.random.default_rng(0).normal(size=structure.leaf_cells), 1.0)
-    seconds, _ = timed(lambda: model.draw(rows, np.random.default_rng(0)))
-    return {"rows": f"{rows:,}", "cpu s": seconds}
-
-
-def _random_table(domain: Domain, rows: int) -> Table:
-    """Each attribute a noisy copy of the one before it."""
-    coins = np.random.default_rng(0)
-    table: Table = {}
-    before = coins.integers(0, 1 << 20, rows)
-    for attribute in domain:
-        fresh = coins.integers(0, 1 << 20, rows)
-        before = np.where(coins.random(rows) < 0.5, before, fresh)
-        table[attribute.name] = before * attribute.size >> 20
-    return table
-
-
-def grow_cliques(number: int) -> Row:
-    domain = Domain.of({f"x{place:02}": 10 for place in range(50)})
-    windows = [window for start in range(47) for window in itertools.combinations(domain.names[start : start + 4], 3)]
-    chosen = np.random.default_rng(0).permutation(sorted(set(windows)))[:number]
-    cliques = [domain.marginal(str(name) for name in clique) for clique in chosen]
-    measurements = measure(domain, _random_table(domain, 50_000), cliques, 15.0)
-    seconds, _ = timed(lambda: fit(domain, measurements))
-    return {"cliques": number, "junction tree MB": size(domain, cliques) / 1e6, "cpu s": seconds}
-
-
-def grow_cells(cells: int) -> Row:
-    side = round(math.sqrt(cells / 10))
-    domain = Domain.of({"a": side, "b": side, "c": side, "group": 10})
-    cliques = [("a", "b", "group"), ("b", "c", "group")]
-    measurements = measure(domain, _random_table(domain, 50_000), cliques, 15.0)
-    seconds, _ = timed(lambda: fit(domain, measurements, limits=Limits(memory=8 << 30)))
-    return {"cells per clique": f"{domain.cells(cliques[0]):,}", "cpu s": seconds}
-
-
-def _measured(work: Callable[[int], Row], amount: int) -> Row:
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    row = work(amount)
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return row | {"peak MB above start": round((after - before) / 1024)}
-
-
-def growth() -> dict[str, list[Row]]:
-    """Each point in a process of its own, so that its peak memory is its own."""
-    series: dict[str, tuple[Callable[[int], Row], list[int]]] = {
-        "Rows drawn (14 attributes of 20 values, a chain)": (grow_rows, [10**power for power in range(4, 8)]),
-        "Cliques fitted (triples over 50 attributes of 10 values, σ = 15)": (grow_cliques, [10, 20, 40, 80]),
-        "Cells per clique (two overlapping triples, σ = 15)": (grow_cells, [10**power for power in range(3, 8)]),
+    return {
+        "problem": f"all {len(triples)} triples of a 30-clique model of adult",
+        "peer cold s": cold,
+        "peer warm s": warm,
+        "ours s": fast,
+        "× cold": cold / fast,
+        "× warm": warm / fast,
     }
-    found: dict[str, list[Row]] = {}
-    for title, (work, amounts) in series.items():
-        with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
-            found[title] = pool.starmap(_measured, [(work, amount) for amount in amounts], chunksize=1)
-    return found
 
 
-# The page
+COMPARISONS = (
+    "rows",
+    "triples",
+    *(f"adult-tree@{sigma:g}" for sigma in SIGMAS),
+    "loans-tree@15",
+    "acs-40@15",
+    "adult-30@15",
+)
+"""What `make bench` runs; a fit is a problem at a σ, and any other σ can be named too."""
 
 
-def as_markdown(rows: list[Row]) -> str:
-    keys = list(dict.fromkeys(key for row in rows for key in row))
-
-    def text(value: Any) -> str:
-        return "" if value is None else f"{value:.3g}" if isinstance(value, float) and abs(value) < 1e4 else str(value)
-
-    lines = [keys, ["---"] * len(keys), *([text(row.get(key)) for key in keys] for row in rows)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+def compare(name: str) -> Row:
+    """One comparison by its name."""
+    if name in ("rows", "triples"):
+        return {"rows": compare_rows, "triples": compare_triples}[name]()
+    fitted, sigma = name.split("@")
+    return compare_fits(fitted, float(sigma))
 
 
-def main() -> None:
-    page = [
-        "# Performance of the model engine",
-        "",
-        "Written by `python -m bench.model`; CPU seconds on one thread.",
-        "",
-    ]
-    page += ["## Beside mbi 2.0.0", "", (__doc__ or "").split("\n\n")[1].split(" `python")[0].strip(), ""]
-    page += [as_markdown(run()), ""]
-    for title, rows in growth().items():
-        page += [f"## {title}", "", as_markdown(rows), ""]
-    (ROOT / "docs" / "performance.md").write_text("\n".join(page))
-    print("\n".join(page))
+def apart(work: Callable[[Any], Row], amounts: Sequence[Any]) -> list[Row]:
+    """Each in a fresh process; rows are shown as they come."""
+    with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
+        rows = []
+        for row in pool.imap(work, amounts, chunksize=1):
+            print(row, file=sys.stderr, flush=True)
+            rows.append(row)
+        return rows
 
 
-if __name__ == "__main__":
-    main()
+def run(names: Sequence[str] = COMPARISONS) -> list[Row]:
+    """The comparisons that are named; by default all of them."""
+    if not DATA.is_dir():
+        return [{"problem": f"skipped: the public tables are not at {DATA}; set HEDGEROW_DATA"}]
+    return apart(compare, names)
