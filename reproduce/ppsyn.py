@@ -16,7 +16,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -67,40 +67,40 @@ class Cell:
 
 def grid(full: bool) -> Iterator[Cell]:
     """Every cell, the most telling ones first."""
-    yield from _errors(full, range(1))
+    tables, epsilons = ("br2000", "adult"), FULL_EPSILONS if full else EPSILONS
+    yield from errors(tables, epsilons, METHODS, range(1))
+    yield from errors(tables, (0.1, 0.3), ("ppsyn", "aim", "mst"), range(5))
     for degree in (2, 3, 4, 5):
         for method in METHODS:
             yield Cell("degree", "br2000", method, 0.1, 0, degree=degree)
-    for table in ("br2000", "adult"):
+    for table in tables:
         for method in ("ppsyn", "ppsyn-printed") if full or table == "br2000" else ("ppsyn",):
             for eta in ETAS:
                 yield Cell("eta", table, method, 0.1, 0, eta=eta)
-    yield from _errors(full, range(1, 3))
-    for run in range(3 if full else 1):
-        for epsilon in (1.0, 0.3, 0.1):
-            for method in METHODS:
-                yield Cell("errors", "loans", method, epsilon, run)
-    for epsilon in (1.0, 0.1) if full else (1.0,):
-        for table in TARGETS:
-            for fold in range(FOLDS):
+    yield from errors(("loans",), (1.0, 0.3, 0.1), METHODS, range(3 if full else 1))
+    for epsilon in (0.3, 1.0, 0.1) if full else (0.3,):
+        for fold in range(FOLDS):
+            for table in TARGETS:
                 for method in METHODS:
                     yield Cell("svm", table, method, epsilon, fold)
-    yield from _errors(full, range(3, 5))
     for run in range(3):
-        for table in ("adult", "br2000"):
+        for table in tables:
             for epsilon in (0.1, 0.3):
                 for partition in ("error", "sorted"):
                     yield Cell("family", table, "ppsyn", epsilon, run, partition=partition)
+    yield from errors(tables, epsilons, METHODS, range(3))
 
 
-def _errors(full: bool, runs: Iterable[int]) -> Iterator[Cell]:
-    """Three runs of everything; five of the private methods at ε ≤ 0.3, where they are close."""
-    for run in runs:
-        for table in ("br2000", "adult"):
-            for epsilon in FULL_EPSILONS if full else EPSILONS:
-                for method in METHODS:
-                    if run < 3 or (epsilon <= 0.3 and method != "ppsyn-printed"):
-                        yield Cell("errors", table, method, epsilon, run)
+def errors(
+    tables: Sequence[str], epsilons: Sequence[float], methods: Sequence[str], runs: Iterable[int]
+) -> Iterator[Cell]:
+    return (
+        Cell("errors", table, method, epsilon, run)
+        for run in runs
+        for table in tables
+        for epsilon in epsilons
+        for method in methods
+    )
 
 
 @cache
@@ -236,7 +236,7 @@ def main() -> None:
     kept = given.folder / "results.json"
     results = read(kept)
     end = time.monotonic() + 60 * given.minutes
-    wanted = [cell for cell in grid(given.full) if cell.table in given.tables.split(",")]
+    wanted = [cell for cell in dict.fromkeys(grid(given.full)) if cell.table in given.tables.split(",")]
     for cell in wanted:
         if given.printed and cell.method != "ppsyn-printed":
             continue

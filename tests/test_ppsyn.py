@@ -86,6 +86,24 @@ def test_partitions_follow_the_budget():
         assert count / spend <= 0.5 * ppsyn.CONTRIBUTION * 10_000
 
 
+def test_a_marginal_is_offered_in_two_resolutions_unless_it_is_small():
+    class Public:
+        domain = Domain.of({"a": 10, "b": 20})
+
+    counts = np.random.default_rng(0).random((10, 20))
+
+    def cells(most):
+        offered = list(PPSyn().partitioned(Public, ("a", "b"), counts, most))
+        for query, answer in offered:
+            assert answer == pytest.approx(query.aggregate(counts))
+        return [query.cells for query, _ in offered]
+
+    assert cells(20) == [20]
+    assert cells(60) == [60, 20]
+    assert cells(300) == [200, 100]
+    assert cells(900) == [200]
+
+
 @given(budget=st.integers(1, 1000), least=st.integers(1, 1000), moved=st.floats(0, 1e9))
 def test_a_round_costs_more_when_the_last_one_told_little(budget, least, moved):
     def amount(units):
@@ -193,7 +211,7 @@ def test_a_partition_from_exact_counts_is_caught():
             vault = curator._base
             assert isinstance(vault, Vault)
             exact = next(vault._engine.count([curator._translate(MarginalQuery(curator.domain, marginal))])).opened()
-            return super().partitioned(curator, marginal, counts + exact.reshape(counts.shape), blocks)
+            yield from super().partitioned(curator, marginal, counts + exact.reshape(counts.shape), blocks)
 
     crowded = next(pair for pair in pairs(len(KINDS)) if pair.kind == "many rows")
     enough = hr.Budget(100.0, 1e-9)  # for partitions of so few rows

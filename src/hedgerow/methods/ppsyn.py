@@ -38,6 +38,8 @@ CONTRIBUTION = 0.3
 """What a marginal is taken to contribute before it is measured, as a part of the rows."""
 FEWEST = 4
 """A partition into fewer blocks tells nothing of a relation: the least pair has 2 × 2 cells."""
+COARSE = 16
+"""A third of the blocks, where that is so many, is offered too: the choice then weighs detail against noise."""
 MORE_ROUNDS = 4.0
 """By how much the planned number of rounds may be exceeded."""
 CELLS_A_ROUND = 4_000_000
@@ -148,22 +150,26 @@ class PPSyn:
         known = Known({})
         candidates = []
         for marginal in marginals:
-            query, answer = self.partitioned(curator, marginal, model.marginal(marginal), count)
-            known.of[query] = answer
-            candidates.append(Candidate(query, wanted[marginal], noise * query.cells))
+            for query, answer in self.partitioned(curator, marginal, model.marginal(marginal), count):
+                known.of[query] = answer
+                candidates.append(Candidate(query, wanted[marginal], noise * query.cells))
         chosen = curator.select(candidates, against=known, spend=budget - measuring)
         return curator.measure([chosen.query], spend=measuring)[0]
 
     def partitioned(
-        self, curator: Curator, marginal: Marginal, counts: Counts, blocks: int
-    ) -> tuple[MarginalQuery, Counts]:
-        """The marginal in so many blocks, or cell by cell where it has no more; and the model's answer."""
+        self, curator: Curator, marginal: Marginal, counts: Counts, most: int
+    ) -> Iterator[tuple[MarginalQuery, Counts]]:
+        """The marginal in so many blocks (or its cells where it has no more), and coarser, with the model's answers."""
         flat = counts.reshape(-1)
-        if counts.size <= blocks:
-            return MarginalQuery(curator.domain, marginal), flat
-        of_cell = FAMILIES[self.partition](counts, blocks).blocks(blocks)
-        query = MarginalQuery(curator.domain, marginal, blocks=of_cell)
-        return query, np.bincount(of_cell, weights=flat, minlength=query.cells).astype(np.float64)
+        if counts.size <= most:
+            yield MarginalQuery(curator.domain, marginal), flat
+        wanted = [count for count in (most, most // 3) if count < counts.size and (count == most or count >= COARSE)]
+        if wanted:
+            partitions = FAMILIES[self.partition](counts, wanted[0])
+        for count in wanted:
+            of_cell = partitions.blocks(count)
+            query = MarginalQuery(curator.domain, marginal, blocks=of_cell)
+            yield query, np.bincount(of_cell, weights=flat, minlength=query.cells).astype(np.float64)
 
     def blocks(self, curator: Curator, measuring: Amount, total: float) -> int:
         """So many blocks that their noise is the part η of what a marginal may contribute (the paper's Theorem 2)."""
