@@ -42,8 +42,6 @@ GROUPS = (
     "ABSENT LOOKING",
     "AVAILBLE WRKRECAL",
 )
-# the contest's floor of 300 for about 816 rows a segment, scaled to 132
-SMALL = {"segments": "PUMA,YEAR", "floor": "50", "round": "1"}
 METHODS: dict[str, tuple[str, float, dict[str, str]]] = {
     "dpsyn": ("dpsyn", DELTA, {}),
     "dpsyn, δ = 0": ("dpsyn", 0.0, {}),
@@ -63,17 +61,22 @@ class Case:
     options: dict[str, Any]
 
 
-def acs(epsilon: float, rows: int, data: Path) -> Case:
-    """The two regions of the made-up survey; options are the preset's."""
+def options(rows_per_segment: float) -> dict[str, str]:
+    """The contest's floor of 300 for about 816 rows a segment, to scale; nothing is rounded."""
+    return {"segments": ",".join(SEGMENTS), "floor": str(round(300 * rows_per_segment / 816))}
+
+
+def acs(rows: int, data: Path) -> Case:
+    """The two regions of the made-up survey, in the preset's bins and groups."""
     from hedgerow import presets
     from hedgerow.samples import acs as sample
 
-    preset = presets.load("acs")
     public = sample.generate(rows, region=sample.PUBLIC)
-    return Case(sample.generate(rows), public, preset.schema, preset.options("dpsyn", epsilon))
+    scaled = options(rows / (sample.PLACES * len(sample.YEARS)))
+    return Case(sample.generate(rows), public, presets.load("acs").schema, scaled)
 
 
-def temporal(epsilon: float, rows: int, data: Path, rows_per_person: int = 1) -> Case:
+def temporal(rows: int, data: Path, rows_per_person: int = 1) -> Case:
     """The real survey: every second place is private. With more than one row a person, as if that were the bound."""
     import pyarrow.parquet as pq
 
@@ -94,10 +97,10 @@ def temporal(epsilon: float, rows: int, data: Path, rows_per_person: int = 1) ->
         }
     )
     private, public = parts
-    return Case(private, public, schema, SMALL)
+    return Case(private, public, schema, options(public.num_rows / (sizes["PUMA"] * sizes["YEAR"])))
 
 
-TABLES: dict[str, Callable[[float, int, Path], Case]] = {
+TABLES: dict[str, Callable[[int, Path], Case]] = {
     "acs": acs,
     "acs-temporal": temporal,
     "acs-temporal, θ = 7": partial(temporal, rows_per_person=7),
@@ -106,12 +109,12 @@ TABLES: dict[str, Callable[[float, int, Path], Case]] = {
 
 def run(table: str, what: str, epsilon: str, rows: int, data: Path) -> dict[str, Any]:
     """The score of one method or yardstick, its regime where it has one, CPU seconds and memory."""
-    case = TABLES[table](float(epsilon), rows, data)
+    case = TABLES[table](rows, data)
     before = resource.getrusage(resource.RUSAGE_SELF)
     found: dict[str, Any] = {}
     if what in METHODS:
-        name, delta, options = METHODS[what]
-        method = build(name, {**options, **(case.options if name == "dpsyn" else {})})
+        name, delta, given = METHODS[what]
+        method = build(name, {**given, **(case.options if name == "dpsyn" else {})})
         progress = Progress(Limits(seconds=180.0))
         release = hr.synthesize(
             case.private, case.schema, hr.Budget(float(epsilon), delta), method, public=case.public, progress=progress
@@ -157,7 +160,7 @@ def main() -> None:
     asked.add_argument("--tables", default="acs;acs-temporal;acs-temporal, θ = 7", help="with ; between them")
     asked.add_argument("--methods", default=";".join([*YARDSTICKS, *METHODS]), help="with ; between them")
     asked.add_argument("--epsilons", default=",".join(EPSILONS))
-    asked.add_argument("--rows", type=int, default=1_033_968, help="of the made-up survey")
+    asked.add_argument("--rows", type=int, default=258_492, help="of the made-up survey; the contest had 1,033,968")
     asked.add_argument("--data", type=Path, default=Path("../shared/data"))
     asked.add_argument("--folder", type=Path, default=Path("out/dpsyn"))
     asked.add_argument("--again", action="store_true")
