@@ -78,7 +78,7 @@ def example(path: Path, *options: str) -> None:
 def run(method: str, epsilon: str, table: Path) -> dict[str, Any]:
     """One release and its scores."""
     out = place(table.parent, method, epsilon)
-    for old in (out, out.with_suffix(".release")):
+    for old in (out, out.with_suffix(".release"), out.with_suffix(".release.journal")):
         old.unlink(missing_ok=True)
     places = {"schema": table.with_suffix(".yaml"), "public": table.with_name("public.parquet")}
     options = [option.format(**places) for option in METHODS[method]]
