@@ -43,11 +43,12 @@ class Updater {
     void run(const Schedule& schedule) {
         std::vector<double> error(targets_.size());
         std::vector<size_t> order(targets_.size());
+        double step = 1;
         for (int iteration = 0; iteration < schedule.iterations; ++iteration) {
             for (size_t i = 0; i < targets_.size(); ++i) error[i] = distance(targets_[i]);
             std::iota(order.begin(), order.end(), 0);
             std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return error[a] > error[b]; });
-            const double step = std::pow(schedule.decay, iteration / schedule.stride);
+            if (iteration && iteration % schedule.stride == 0) step *= schedule.decay;  // the same on every machine
             const double duplicated = iteration % 2 ? 1.0 : 0.5;
             for (size_t i : order) update(targets_[i], step, duplicated);
         }
