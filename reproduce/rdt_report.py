@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from rdt_findings import Results, findings
-from rdt_runs import EPSILONS, HEIGHTS, ORDER, TRIPLES, Original, pay_runs
+from rdt_runs import DOMAIN, EPSILONS, HEIGHTS, ORDER, SCHEMA, TRIPLES, Original, pay_runs
 
-from hedgerow.domain import Counts
+from hedgerow.accounting import stack_noise, whole
+from hedgerow.budget import Budget
+from hedgerow.domain import Counts, Domain
+from hedgerow.methods.rdt import RDT
+from hedgerow.methods.start import TOTAL_SHARE
+from hedgerow.models.trees import expected_leaves
+from hedgerow.samples.opm import ROWS
 
 PROCEDURES = {
     "printed, noise on proportions": "printed P",
@@ -26,6 +33,7 @@ def report(original: Original, results: Results, changes: Counts) -> str:
     parts = {
         "Findings": table(["figure", "what it should show", "", "number"], checked),
         "Loss by height and ε": losses(results),
+        "Loss beyond smoothing": relation(results),
         "Figures 6–15": figures(results),
         "Sensitivity": distances(results, ["printed P e1 h5", *starting(results, "study printed P")]),
         "Order": orders(results),
@@ -48,6 +56,41 @@ def losses(results: Results) -> str:
     for epsilon in EPSILONS:
         lines += [line(f"{epsilon:g}", what, f"{key} e{epsilon:g}") for what, key in PROCEDURES.items()]
     return table(["ε", "procedure", *(f"height {height}" for height in HEIGHTS)], lines)
+
+
+def relation(results: Results) -> str:
+    """What noise adds to the loss without noise, as a power of ρ = expected absolute noise of a tree's cells / rows."""
+    lines = []
+    for what, key, smooth in (
+        ("printed, noise on frequencies", "printed F", "printed none"),
+        ("`rdt`", "private", "private none"),
+    ):
+        points = [
+            (noise_share(key, epsilon, height), results[f"{key} e{epsilon:g} h{height}"]["tvd3"] - floor)
+            for height in HEIGHTS
+            for floor in [results[f"{smooth} h{height}"]["tvd3"]]
+            for epsilon in EPSILONS
+        ]
+        share, added = np.log(np.array([point for point in points if point[1] > 0])).T
+        power, factor = np.polyfit(share, added, 1)
+        explained = np.corrcoef(share, added)[0, 1] ** 2
+        fitted = f"{np.exp(factor):.3f} · ρ^{power:.2f}"
+        span = f"{np.exp(share.min()):.2g} … {np.exp(share.max()):.2g}"
+        lines.append([what, fitted, f"{explained:.2f}", f"{len(share)} of {len(points)}", span])
+    return table(["procedure", "added loss", "R² (logarithms)", "points above 0", "ρ"], lines)
+
+
+def noise_share(key: str, epsilon: float, height: int) -> float:
+    if key == "printed F":
+        return mean_cells(DOMAIN, height, 0) / epsilon / ROWS
+    method = RDT(trees=5)
+    spend = whole(Budget(epsilon)).share((1 - TOTAL_SHARE) * (1 - method.columns))
+    noise = stack_noise(spend, [1.0] * (method.trees * len(DOMAIN)), 1)[0].mean_absolute
+    return noise * mean_cells(SCHEMA.encoding().domain, height, method.ranges) / ROWS
+
+
+def mean_cells(domain: Domain, height: int, ranges: int) -> float:
+    return float(np.mean([a.size * expected_leaves(domain, a.name, height, ranges) for a in domain]))
 
 
 def figures(results: Results) -> str:
