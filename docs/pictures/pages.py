@@ -3,8 +3,8 @@
     hedgerow demo
     hedgerow evaluate demo/private.parquet demo/synthetic.parquet -s demo/private.yaml --target sex \
         --report demo/evaluation.html
-    hedgerow compare demo/private.parquet -s demo/private.yaml --methods aim,mst,mwem --epsilons .1,1,10 --runs 3 \
-        -o demo/comparison
+    hedgerow example opm -o people.parquet --rows 10000
+    hedgerow compare people.parquet -s people.yaml --methods aim,mst --epsilons .1,1,10 --runs 2 -o demo/comparison
     python docs/pictures/pages.py demo
 """
 
