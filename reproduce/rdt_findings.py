@@ -29,13 +29,18 @@ class Finding:
 def findings(original: Original, results: Results, changes: Counts) -> Iterator[Finding]:
     yield from smoothing(original)
     quantiles = np.quantile(changes, [0.5, 0.99, 0.999])
-    above = float((changes > 0.05).mean())
     yield Finding(
         "3",
         "Δ is concentrated near 0, with a thin tail up to a few hundredths",
-        bool(quantiles[0] < 0.001 and changes.max() <= 0.1),
-        f"median {quantiles[0]:.5f}, 99 % below {quantiles[1]:.4f}, 99.9 % below {quantiles[2]:.3f}; "
-        f"{above:.2%} above .05; the largest is {changes.max():.2g}",
+        bool(quantiles[0] < 0.001 and 0.01 < quantiles[2] < 0.05),
+        f"median {quantiles[0]:.5f}, 99 % below {quantiles[1]:.3f}, 99.9 % below {quantiles[2]:.3f}",
+    )
+    yield Finding(
+        "3",
+        "the upper region, .025 or .05, bounds it",
+        bool(changes.max() <= 0.05),
+        f"{(changes > 0.025).mean():.2%} above .025, {(changes > 0.05).mean():.2%} above .05; the largest is "
+        f"{changes.max():.2g}",
     )
     yield from errors("4", "printed P", results, falls=True)
     yield from errors("5", "printed F", results, falls=False)
@@ -53,16 +58,11 @@ def smoothing(original: Original) -> Iterator[Finding]:
     """Figures 1 and 2: without noise, low trees smooth and full trees do not."""
     own = shares(original.rows, AGE)
     low, full = (shares(age_alone(original, height), AGE) for height in (5, 7))
-    peaks = [float(low[cell].max() / own[cell].max()) for cell in np.ndindex(own.shape[:2])]
-    yield Finding(
-        "1", "mass where the original has none", low[own == 0].sum() > 0, f"{low[own == 0].sum():.1%} of rows"
-    )
-    yield Finding(
-        "1",
-        "peaks are lowered",
-        max(peaks) < 1,
-        f"to {np.mean(peaks):.0%} on average ({min(peaks):.0%}–{max(peaks):.0%})",
-    )
+    unseen = float(low[own == 0].sum())
+    yield Finding("1", "mass where the original has none", unseen > 0, f"{unseen:.1%} of the rows")
+    peaks = np.array([low[cell].max() / own[cell].max() for cell in np.ndindex(own.shape[:2])])
+    lowered = f"to {peaks.mean():.0%} on average; lower in {(peaks < 1).sum()} of {len(peaks)} panels"
+    yield Finding("1", "peaks are lowered", bool(peaks.mean() < 1 and (peaks < 1).mean() >= 0.8), lowered)
     yield Finding("2", "the same support", full[own == 0].sum() == 0, f"{full[own == 0].sum():.1%} of rows outside")
     distance = 0.5 * np.abs(full - own).sum()
     yield Finding("2", "bars match", distance < 0.01, f"total variation distance {distance:.4f}")

@@ -55,6 +55,7 @@ def losses(results: Results) -> str:
     lines = [line("no noise", "printed", "printed none"), line("no noise", "`rdt`", "private none")]
     for epsilon in EPSILONS:
         lines += [line(f"{epsilon:g}", what, f"{key} e{epsilon:g}") for what, key in PROCEDURES.items()]
+    lines = [one for one in lines if any(one[2:])]
     return table(["ε", "procedure", *(f"height {height}" for height in HEIGHTS)], lines)
 
 
