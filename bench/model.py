@@ -218,7 +218,7 @@ class Peer:
             trail.seconds.append(now - start)
             trail.losses.append(float(loss_of(marginals)))
             start += time.process_time() - now
-            if trail.seconds[-1] > PATIENCE and len(trail.seconds) > 2:
+            if trail.seconds[-1] > PATIENCE and len(trail.seconds) > 1:
                 raise Tired
 
         try:

@@ -33,6 +33,9 @@ CONFIDENCE = 0.8
 MOST_CALLS = 1000
 """Oracle calls after which the dual search gives up; mirror descent then goes on from the best point."""
 
+VECTORS = 20
+"""Vectors of one number per measured cell that a search holds at its peak, beside the pairs of L-BFGS."""
+
 Support = Mapping[Marginal, npt.NDArray[np.bool_]]
 """For some marginals, which cells (in domain order) can occur at all; the others are structural zeros."""
 
@@ -104,7 +107,7 @@ def _marginal_query(measurement: Measurement) -> MarginalQuery:
 def _pairs_that_fit(structure: Plan, measurements: Sequence[Measurement], memory: int) -> int:
     """How many L-BFGS pairs the memory allows; refuses when not even three fit beside the model."""
     vector = 8 * sum(measurement.query.cells for measurement in measurements)
-    fixed = structure.bytes + 3 * 8 * structure.leaf_cells + 12 * vector
+    fixed = structure.bytes + 3 * 8 * structure.leaf_cells + VECTORS * vector
     pairs = (memory - fixed) // vector if vector else proximal.MEMORY
     if fixed > memory or pairs < 3:
         needed = fixed + 3 * vector

@@ -41,17 +41,19 @@ class History:
         self._steps, self._changes = self._steps[dropped:], self._changes[dropped:]
         self._products = products[dropped:, dropped:]
 
-    def rescaled(self, growth: float) -> History:
-        """The same moves of the potentials as a stage sees them whose α is larger by `growth`.
+    def rescale(self, growth: float) -> None:
+        """See the same moves of the potentials as a stage does whose α is larger by `growth`.
 
         The multipliers moved less by that factor. The change of the gradient is the step itself plus what the
-        answers changed by, and the answers do not know of α.
+        answers changed by, and the answers do not know of α. Pairs are taken over one by one, so that memory does not
+        hold all of them twice.
         """
-        later = History(self.most)
-        for step, change in zip(self._steps, self._changes, strict=True):
+        steps, changes = self._steps[::-1], self._changes[::-1]
+        self._steps, self._changes, self._products = [], [], np.zeros((0, 0))
+        while steps:
+            step, change = steps.pop(), changes.pop()
             shorter = step.astype(np.float64) / growth
-            later.remember(shorter, change.astype(np.float64) - step + shorter)
-        return later
+            self.remember(shorter, change.astype(np.float64) - step + shorter)
 
     def solve(self, gradient: Counts, diagonal: Counts) -> Counts:
         """The approximate inverse Hessian times the gradient, starting from the inverse of a diagonal.

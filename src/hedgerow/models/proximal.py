@@ -159,8 +159,8 @@ def minimise(
         stage = Stage(oracle, potentials, alpha, history)
         point = stage.point(np.zeros_like(multipliers), potentials, log_partition, answers)
         if multipliers.any():
-            extrapolated = [stage.at(multipliers * share) for share in (1.0, 1 / growth)]
-            point = min([point, *extrapolated], key=lambda candidate: candidate.value)
+            for share in (1.0, 1 / growth):
+                point = min(point, stage.at(multipliers * share), key=lambda candidate: candidate.value)
             oracle(point.potentials)
         while True:
             loss_now = oracle.terms.loss(point.answers)
@@ -178,5 +178,5 @@ def minimise(
         growth = GROWTH
         loss, multipliers, potentials = loss_now, point.multipliers, point.potentials
         log_partition, answers = point.log_partition, point.answers
-        history = history.rescaled(growth)
+        history.rescale(growth)
         alpha *= growth
