@@ -16,7 +16,7 @@ import numpy as np
 
 from hedgerow.curator import Curator
 from hedgerow.domain import Counts, Domain, Marginal
-from hedgerow.errors import OptionError
+from hedgerow.errors import LimitError, OptionError
 from hedgerow.measurement import Measurement, estimated_total
 from hedgerow.methods.documents import attributes_of, read_names
 from hedgerow.methods.method import About
@@ -24,7 +24,7 @@ from hedgerow.methods.start import TOTAL_SHARE, measure_one_ways
 from hedgerow.models.forests import Forest, RandomTrees
 from hedgerow.models.histograms import Histograms, Part, project_to_simplex
 from hedgerow.models.model import Model
-from hedgerow.models.trees import CELL_BYTES, RandomTree, clipped_leaves, expected_leaves, grow, shrunk_leaves, told
+from hedgerow.models.trees import RandomTree, clipped_leaves, expected_leaves, grow, shrunk_leaves, told
 from hedgerow.progress import Limits, Progress
 
 # tuned on the made-up personnel table and on br2000: the defaults of trees, emphasis, ranges, sweeps and columns
@@ -103,8 +103,7 @@ class RDT:
         with progress.phase("measure every column"):
             count = curator.total(spend=curator.remaining.share(TOTAL_SHARE))
             if self.height == 0:
-                height = self.affordable(curator, labels, count.total, progress.limits)
-                planted = self.plant(curator, labels, height, progress.limits)
+                planted = self.tallest(curator, labels, count.total, progress.limits)
             spend = curator.remaining.share(self.columns) if planted else curator.remaining
             one_ways = measure_one_ways(curator, spend)
         start = independent(curator.domain, one_ways, estimated_total([count, *one_ways]))
@@ -130,14 +129,24 @@ class RDT:
         """Trees for each attribute; none where nothing would be split."""
         if height < 2 or len(labels) < 2:
             return {}
-        memory = limits.memory // (self.trees * len(labels))
-        return {
-            label: [
-                grow(curator.domain, label, height, curator.coins, ranges=self.ranges, memory=memory)
-                for _ in range(self.trees)
-            ]
-            for label in curator.domain.marginal(labels)
-        }
+        planted: dict[str, list[RandomTree]] = {}
+        left = limits.memory
+        for label in curator.domain.marginal(labels):
+            planted[label] = []
+            for _ in range(self.trees):
+                tree = grow(curator.domain, label, height, curator.coins, ranges=self.ranges, memory=left)
+                planted[label].append(tree)
+                left -= tree.bytes
+        return planted
+
+    def tallest(self, curator: Curator, labels: Marginal, rows: float, limits: Limits) -> Planted:
+        """Trees as tall as the noise allows, or less where they would not fit the memory."""
+        for height in range(self.affordable(curator, labels, rows), 1, -1):
+            try:
+                return self.plant(curator, labels, height, limits)
+            except LimitError:
+                continue
+        return {}
 
     def forest(
         self, domain: Domain, trees: Sequence[RandomTree], measured: Sequence[Measurement], root: Counts
@@ -147,16 +156,15 @@ class RDT:
         weights = np.array([told(one, leaf, root) for one, leaf in zip(measured, leaves, strict=True)]) ** self.emphasis
         return Forest.of(domain, trees, leaves, weights if weights.sum() > 0 else np.ones(len(trees)))
 
-    def affordable(self, curator: Curator, labels: Marginal, rows: float, limits: Limits) -> int:
-        """The tallest trees whose expected absolute noise, over all of a tree's cells, is at most the number of rows.
+    def affordable(self, curator: Curator, labels: Marginal, rows: float) -> int:
+        """The largest height at which the expected absolute noise on all cells of a tree is at most the number of rows.
 
         Beyond that a tree holds more noise than rows. On the made-up personnel table (10,000 and 100,000 rows, ε = 1
         and 10) and on br2000 this came within one level of the best height.
         """
-        stack = max(1, self.trees * len(labels))
-        noise = curator.noise(curator.remaining.share(1 - self.columns), [1.0] * stack)[0].mean_absolute
-        room = limits.memory / (4 * CELL_BYTES * stack)  # a tree may well be larger than its mean
-        most = min(rows / max(1.0, noise), room)
+        spend = curator.remaining.share(1 - self.columns)
+        noise = curator.noise(spend, [1.0] * max(1, self.trees * len(labels)))[0].mean_absolute
+        most = rows / max(1.0, noise)
         height = 1
         while height < len(labels) and self.cells(curator.domain, labels, height + 1) <= most:
             height += 1

@@ -33,6 +33,11 @@ class RandomTree:
     query: TreeQuery
     firsts: tuple[IntArray, ...]
 
+    @property
+    def bytes(self) -> int:
+        """Working memory that its counts, distributions and nodes take."""
+        return CELL_BYTES * self.query.cells + NODE_BYTES * len(self.query.split)
+
 
 def grow(
     domain: Domain,
@@ -116,7 +121,7 @@ def _refuse_large(domain: Domain, label: str, height: int, nodes: int, entries: 
     if needed > memory:
         raise LimitError(
             f'a tree of height {height} for "{label}" needs {needed >> 20:,} MB at one of its levels; '
-            f"{memory >> 20:,} MB are allowed for each tree. Nothing was allocated or spent. "
+            f"{memory >> 20:,} MB are left for it. Nothing was allocated or spent. "
             "Hint: a smaller height, fewer trees, bins, or a larger --max-memory."
         )
 
