@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +61,15 @@ def boosting_machine(domain: Domain, attributes: Sequence[str]) -> Any:
 
     sets = [not domain[name].ordered and domain[name].size <= MOST_CATEGORIES for name in attributes]
     return HistGradientBoostingClassifier(max_iter=50, categorical_features=sets, early_stopping=False, random_state=0)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Machines learn on one thread: on so few rows threads wait for each other longer than they work."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        yield
 
 
 def feature_codes(table: CodedTable, attributes: Sequence[str], rows: IntArray) -> npt.NDArray[np.int32]:
@@ -134,7 +144,7 @@ def _guesses(
 
     if (classes == classes[0]).all():
         return np.full(len(asked), classes[0])
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), one_thread():
         warnings.simplefilter("ignore", ConvergenceWarning)  # what is not found in 1,000 iterations hardly matters
         guesses: npt.NDArray[Any] = clone(machine).fit(codes, classes).predict(asked)
     return guesses

@@ -8,7 +8,7 @@ import numpy as np
 
 from hedgerow.domain import CodedTable, Counts, Domain
 from hedgerow.engines.coded import rows_of
-from hedgerow.evaluate.classifier import boosting_machine, feature_codes
+from hedgerow.evaluate.classifier import boosting_machine, feature_codes, one_thread
 
 MOST_ROWS = 20_000
 """Rows that are taken from each table."""
@@ -39,8 +39,9 @@ def propensity(real: CodedTable, synthetic: CodedTable, domain: Domain, seed: in
     said: Counts = np.full(2 * each, 0.5)
     for asked in (0, 1) if each > 1 else ():
         machine = boosting_machine(domain, domain.names)
-        machine.fit(codes[half != asked], made_up[half != asked])
-        said[half == asked] = machine.predict_proba(codes[half == asked])[:, 1]
+        with one_thread():
+            machine.fit(codes[half != asked], made_up[half != asked])
+            said[half == asked] = machine.predict_proba(codes[half == asked])[:, 1]
     right = np.where(said == 0.5, 0.5, (said > 0.5) == made_up)
     return Propensity(pmse(said), float(right.mean()))
 
