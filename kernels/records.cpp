@@ -91,13 +91,13 @@ void make_selection(Selection* self, const std::vector<ConstCodes>& columns, con
     new (self) Selection(std::move(cells), rows, std::move(all_shares), std::move(all_weights));
 }
 
-void choose(Selection& selection, const Rows& chosen, int64_t candidates, int sweeps,
+void choose(Selection& selection, const Rows& chosen, int64_t first, int64_t candidates, int sweeps,
             const std::vector<uint64_t>& words) {
-    if (candidates < 0 || static_cast<int64_t>(chosen.shape(0)) > selection.pool())
+    if (candidates < 0 || static_cast<int64_t>(chosen.shape(0)) > first || first > selection.pool())
         throw std::invalid_argument("more rows are asked than the pool holds");
     const Coins coins = read_coins(words);
     nb::gil_scoped_release released;
-    selection.choose(static_cast<int64_t>(chosen.shape(0)), candidates, sweeps, coins, chosen.data());
+    selection.choose(static_cast<int64_t>(chosen.shape(0)), first, candidates, sweeps, coins, chosen.data());
 }
 
 }  // namespace
@@ -107,5 +107,5 @@ NB_MODULE(_records, m) {
           "stride"_a, "exchanges"_a, "words"_a);
     nb::class_<Selection>(m, "Selection")
         .def("__init__", &make_selection, "columns"_a, "sizes"_a, "marginals"_a, "shares"_a, "weights"_a)
-        .def("choose", &choose, "chosen"_a.noconvert(), "candidates"_a, "sweeps"_a, "words"_a);
+        .def("choose", &choose, "chosen"_a.noconvert(), "first"_a, "candidates"_a, "sweeps"_a, "words"_a);
 }

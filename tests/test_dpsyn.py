@@ -69,13 +69,15 @@ DOMAIN = Domain.of({"place": 3, "a": 4, "year": 2, "b": 3})
 COUNTS = np.array([[50.0, 50.0], [20.0, 0.0], [50.0, 30.0]])
 
 
-def segments(counts=COUNTS, pool_rows=400):
+def segments(counts=COUNTS, pool_rows=400, first=None):
     coins = np.random.default_rng(0)
     a = coins.integers(0, 4, pool_rows)
     pool = {"a": a.astype(np.uint8), "b": ((a + (coins.random(pool_rows) < 0.3)) % 3).astype(np.uint8)}
     inner = Domain.of({"a": 4, "b": 3})
     targets = [Target(each, shares_of(pool, inner, each)) for each in [("a",), ("b",), ("a", "b")]]
-    return Segments(DOMAIN, ("place", "year"), counts, pool, targets, [1.0, 1.0, 2.0])
+    return Segments(
+        DOMAIN, ("place", "year"), counts, pool, targets, [1.0, 1.0, 2.0], pool_rows if first is None else first
+    )
 
 
 def test_every_segment_gets_its_number_of_rows():
@@ -124,6 +126,24 @@ def test_marginals_are_segment_counts_times_shares_of_the_pool():
     np.testing.assert_allclose(joint.sum(axis=0), model.marginal(("a", "b")))
     np.testing.assert_allclose(model.marginal(("year",)), COUNTS.sum(axis=0))
     assert model.marginal(()) == pytest.approx(200)
+
+
+@pytest.mark.parametrize("first", [0, 401])
+def test_a_search_must_begin_inside_the_pool(first):
+    with pytest.raises(HedgerowError, match="must begin with some"):
+        segments(first=first)
+
+
+def test_a_search_begins_with_the_first_rows_and_takes_others_where_they_help():
+    """The first hundred rows all hold one value of `a`; the wanted shares need the others."""
+    model = segments()
+    order = np.argsort(model.pool["a"], kind="stable")
+    pool = {name: codes[order] for name, codes in model.pool.items()}
+    first = int((pool["a"] == 0).sum())
+    narrow = Segments(DOMAIN, ("place", "year"), COUNTS, pool, model.targets, model.weights, first)
+    drawn = narrow.draw(200, block_coins(0, 0))
+    wanted = model.targets[0].shares
+    np.testing.assert_allclose(np.bincount(drawn["a"], minlength=4) / 200, wanted, atol=0.05)
 
 
 @pytest.mark.parametrize("counts", [np.zeros((3, 2)), -COUNTS, np.ones((2, 3))])

@@ -138,7 +138,7 @@ class DPSyn:
             "Wide marginals get less noise; noisy marginals are drawn towards public ones, and noisy segments towards "
             "their mean, as far as noise explains the difference.",
             "The pool is the last state of the record update, started from one-way marginals and ended by exchanges, "
-            "and holds public rows too.",
+            "and holds public rows too: the search begins with those.",
             "Segments of equal size get rows of their own; the search swaps many rows at a time, on the L1 distance.",
         ),
     )
@@ -161,8 +161,10 @@ class DPSyn:
             views = self.views(curator, regime, inner, public, max(1.0, counted.total))
         targets = [Target.of(each.marginal, each.counts) for each in views]
         with progress.phase("make rows"):
-            pool = self.pool(curator, regime, inner, public, targets)
-        return Segments(domain, segments, counts, pool, targets, weights(curator.columns, targets))
+            sources = self.sources(curator, regime, inner, public, targets)
+        pool = {name: np.concatenate([rows[name] for rows in sources]) for name in inner}
+        first = len(sources[0][inner[0]]) if inner else 0
+        return Segments(domain, segments, counts, pool, targets, weights(curator.columns, targets), first)
 
     def plan(self, curator: Curator, inner: Marginal, has_public: bool) -> tuple[Regime, float]:
         """The regime that ε, θ and the noisy number of rows allow, and that number."""
@@ -223,20 +225,20 @@ class DPSyn:
     def pairs(self, domain: Domain, inner: Marginal) -> list[Marginal]:
         return [pair for pair in combinations(inner, 2) if domain.cells(pair) <= self.most_cells]
 
-    def pool(
+    def sources(
         self,
         curator: Curator,
         regime: Regime,
         inner: Marginal,
         public: CodedTable | None,
         targets: Sequence[Target],
-    ) -> CodedTable:
-        """The rows to choose from: a sample of the public ones, rows that are updated to fit the targets, or both."""
+    ) -> list[CodedTable]:
+        """Rows to choose from: a sample of the public ones, and rows that are updated until they fit the targets."""
         found = [] if public is None else [sampled(public, curator.coins)]
         if regime is not Regime.PUBLIC:
             domain = Domain(curator.domain[name] for name in inner)
             found.append(Records(domain, targets, POOL).draw(POOL, curator.coins))
-        return {name: np.concatenate([rows[name] for rows in found]) for name in inner}
+        return found
 
 
 def priced(left: Amount, epsilon: float, most: float) -> Amount:

@@ -21,14 +21,15 @@ CANDIDATES = 4
 """Rows of the pool that are looked at for every row that is chosen."""
 LEAST_CANDIDATES = 500
 PART = 4
-"""One selection takes at most 1/PART of the pool; larger segments are made of several."""
+"""One selection takes at most 1/PART of the rows it may begin with; larger segments are made of several."""
 
 
 class Segments:
     """How many rows each cell of `segments` has, and a pool from which each segment's rows are chosen.
 
     All segments share one distribution of the other attributes. Each is searched for by itself, so segments of equal
-    size get different rows.
+    size get different rows. A search begins with some of the `first` first rows of the pool (say, real ones of a public
+    table) and takes others where they bring it closer.
     """
 
     kind = "segments"
@@ -41,6 +42,7 @@ class Segments:
         pool: CodedTable,
         targets: Sequence[Target],
         weights: Sequence[float],
+        first: int,
     ):
         self.domain = domain
         self.segments = segments
@@ -50,7 +52,10 @@ class Segments:
             raise HedgerowError("segments need one count per cell, none below 0, and a row at least.")
         if tuple(pool) != self.inner.names or not all(len(codes) for codes in pool.values()):
             raise HedgerowError("a pool needs rows of every attribute that is no segment, in domain order.")
+        if not all(0 < first <= len(codes) for codes in pool.values()):
+            raise HedgerowError("a search must begin with some of the pool's rows.")
         self.pool = pool
+        self.first = first
         self.targets = tuple(targets)
         self.weights = tuple(weights)
 
@@ -82,14 +87,14 @@ class Segments:
 
     def _choose(self, sizes: IntArray, coins: np.random.Generator) -> IntArray:
         """Rows of the pool for every segment, one segment after the other."""
-        most = max(1, len(next(iter(self.pool.values()))) // PART)
+        most = max(1, self.first // PART)
         parts = [part for size in sizes.tolist() for part in _parts(size, most)]
         words = coins.integers(1, 2**64, size=(len(parts), 4), dtype=np.uint64).tolist()
         chosen: IntArray = np.empty(int(sizes.sum()), dtype=np.int64)
         done = 0
         for part, start in zip(parts, words, strict=True):
             candidates = max(LEAST_CANDIDATES, CANDIDATES * part)
-            self._selection.choose(chosen[done : done + part], candidates, SWEEPS, start)
+            self._selection.choose(chosen[done : done + part], self.first, candidates, SWEEPS, start)
             done += part
         return chosen
 
@@ -104,6 +109,7 @@ class Segments:
             "segments": list(self.segments),
             "marginals": [list(target.marginal) for target in self.targets],
             "weights": list(self.weights),
+            "first": self.first,
         }
         arrays = {"counts": self.counts.reshape(-1)} | {f"pool.{name}": codes for name, codes in self.pool.items()}
         arrays |= {f"shares{number}": target.shares for number, target in enumerate(self.targets)}
@@ -116,7 +122,7 @@ class Segments:
         segments = tuple(state.values["segments"])
         pool = {name: state.arrays[f"pool.{name}"] for name in domain.names if name not in segments}
         counts = state.arrays["counts"].reshape(domain.shape(segments))
-        return cls(domain, segments, counts, pool, targets, state.values["weights"])
+        return cls(domain, segments, counts, pool, targets, state.values["weights"], state.values["first"])
 
 
 def _parts(size: int, most: int) -> list[int]:
