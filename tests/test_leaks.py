@@ -78,7 +78,7 @@ def test_post_processing_has_no_handle_on_the_data(tmp_path):
     engine = open_engine(table)
     release = Run(SCHEMA, hr.Budget(1.0), Independent(), 0, Progress()).release(engine, Recorder())
     before = release.sample(300, seed=1)
-    for column in engine._prepared.columns:
+    for column in engine._prepared.views():
         column.flags.writeable = True
         column[:] = 0
     del engine

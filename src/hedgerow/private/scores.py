@@ -16,19 +16,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from hedgerow.curator import Answers, Candidate, Independence
 from hedgerow.domain import Counts, IntArray
-from hedgerow.engines.engine import Engine
 from hedgerow.errors import HedgerowError
 from hedgerow.private.exact import Exact, ExactCounts, SparseCounts
-from hedgerow.query import MarginalQuery
+from hedgerow.query import MarginalQuery, Query
 
 STEPS_PER_SENSITIVITY = 1024
 INDEPENDENCE_FACTOR = 4
 LARGEST_IN_STEPS = 2.0**40
+
+
+class Counting(Protocol):
+    """An engine, or what remembers its counts."""
+
+    def count(self, queries: Sequence[Query]) -> Iterator[Exact[ExactCounts]]: ...
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,7 @@ class Scale:
 
 
 def grid_scores(
-    engine: Engine, candidates: Sequence[Candidate], against: Answers | Independence, grid: float
+    engine: Counting, candidates: Sequence[Candidate], against: Answers | Independence, grid: float
 ) -> Exact[IntArray]:
     """The candidates' scores in whole numbers of `grid`."""
     queries = [candidate.query for candidate in candidates]

@@ -22,6 +22,7 @@ from hedgerow.measurement import Answer, Measurement, Noise, Threshold
 from hedgerow.private.account import Account
 from hedgerow.private.exact import Exact, ExactCounts
 from hedgerow.private.mechanisms import Answering
+from hedgerow.private.remembering import Remembering
 from hedgerow.private.scores import Scale, grid_scores
 from hedgerow.progress import Progress
 from hedgerow.query import MarginalQuery, Query, total_query
@@ -61,6 +62,7 @@ class Vault:
         self._account = account
         self._mechanisms = mechanisms
         self._progress = progress or Progress()
+        self._remembered = Remembering(engine, self._progress.limits.memory // 8)
 
     @property
     def remaining(self) -> Amount:
@@ -133,7 +135,7 @@ class Vault:
         rate = Fraction(epsilon) / (2 * Fraction(charge.sensitivity)) * Fraction(pool.scale.grid)
         with self._progress.private():
             if pool.scores is None:
-                pool.scores = grid_scores(self._engine, pool.candidates, self._timed(pool.against), pool.scale.grid)
+                pool.scores = grid_scores(self._remembered, pool.candidates, self._timed(pool.against), pool.scale.grid)
             place = self._mechanisms.choose(Exact(pool.scores.opened()[among]), rate)
         chosen = int(among[place])
         self.answers.append(Answer(chosen=pool.candidates[chosen].query.description))
