@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -77,15 +78,18 @@ def feature_codes(table: CodedTable, attributes: Sequence[str], rows: IntArray) 
     return np.column_stack([table[name][rows].astype(np.int32) for name in attributes])
 
 
+def available() -> bool:
+    """Whether scikit-learn is installed; it is not imported for that."""
+    return find_spec("sklearn") is not None
+
+
 def check_available(metric: str) -> None:
     """Refuse, before anything is read, where scikit-learn is not installed."""
-    try:
-        import sklearn  # noqa: F401
-    except ImportError:
+    if not available():
         raise OptionError(
             f'the metric "{metric}" needs scikit-learn, which is not installed. Nothing was read. '
             'Hint: pip install "hedgerow[evaluate]", or name other --metrics.'
-        ) from None
+        )
 
 
 def _features(domain: Domain, target: Marginal) -> list[str]:

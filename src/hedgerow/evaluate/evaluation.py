@@ -184,7 +184,7 @@ def settled_metrics(wanted: Sequence[str] | None, target: str | None, identifier
     """The metrics to compute, in the order of METRICS; refused where they and the named columns do not go together."""
     given = {"target": target is not None, "identifiers": bool(identifiers)}
     if wanted is None:
-        able = _scikit_learn() or given["target"]  # a target asks for a machine, so its lack is worth a word
+        able = classifier.available() or given["target"]  # a target asks for a machine, so its lack is worth a word
         wanted = [x for x in METRICS if given.get(NEEDS.get(x, ""), True) and (able or x not in LEARNT)]
     if not wanted:
         raise OptionError(f"no metric was named; metrics: {listing(METRICS, 20)}. Nothing was read.")
@@ -203,12 +203,6 @@ def settled_metrics(wanted: Sequence[str] | None, target: str | None, identifier
         if there and not set(users) & set(wanted):
             raise OptionError(f"--{option} is for {' and '.join(users)}; add it to the metrics. Nothing was read.")
     return [name for name in METRICS if name in wanted]
-
-
-def _scikit_learn() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("sklearn") is not None
 
 
 def _settled(schema: Schema | str | Path) -> Schema:
