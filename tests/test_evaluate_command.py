@@ -98,7 +98,7 @@ def test_a_release_brings_the_domain_that_it_discovered(hedgerow, tmp_path):
     refused = hedgerow("evaluate", "real.csv", "out.csv", "-s", "open.yaml")
     assert refused.code == 2
     assert "-s FILE.release" in refused.err
-    done = hedgerow("evaluate", "real.csv", "out.csv", "-s", "out.release", "--json")
+    done = hedgerow("evaluate", "real.csv", "out.csv", "-s", "out.release", "--json", "--metrics", "tvd2")
     assert done.code == 0, done.err
     assert done.json["tvd2"] < 0.05
     assert CANARY not in done.out + done.err + refused.err
