@@ -227,3 +227,34 @@ def test_the_stopping_points_of_algorithms_3_and_4(printed):
     assert printed.split_until(budgets) == 2
     assert printed.merged_until(budgets) == 2
     assert np.isinf(printed.required(np.array([8.0, 2.0, 0.0]), 5.0)[0])
+
+
+@pytest.fixture
+def experiments(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "reproduce")
+    return importlib.import_module("ppsyn")
+
+
+def test_the_write_ups_workload_is_that_of_adult(experiments):
+    """210 marginals of three and 37 of five attributes have at most 10,000 cells."""
+    sizes = (85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2)
+    domain = Domain.of({f"a{place}": size for place, size in enumerate(sizes)})
+    assert [len(experiments.workload(domain, degree)) for degree in (3, 5)] == [210, 37]
+
+
+def test_the_test_fold_is_kept_out_of_synthesis(experiments):
+    rows = {"row": np.arange(101)}
+    folds = [experiments.fold_of(rows, fold) for fold in range(experiments.FOLDS)]
+    for train, test in folds:
+        assert sorted([*train["row"], *test["row"]]) == list(range(101))
+        assert len(test["row"]) in (20, 21)
+    assert sorted(row for _, test in folds for row in test["row"]) == list(range(101))
+
+
+def test_the_grid_holds_every_experiment(experiments):
+    for full in (False, True):
+        cells = set(experiments.grid(full))
+        assert {cell.study for cell in cells} == {"errors", "degree", "eta", "svm", "family"}
+        assert {cell.degree for cell in cells if cell.study == "degree"} == {2, 3, 4, 5}
+        assert {cell.epsilon for cell in cells if cell.table == "loans"} == {0.1, 0.3, 1.0}
+        assert {cell.run for cell in cells if cell.study == "svm"} == set(range(5))
