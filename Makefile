@@ -5,11 +5,12 @@ BIN    := $(VENV)/bin
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard kernels/*)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help setup demo test lint types audit bench quality wheel lock clean
+.PHONY: help setup demo test test-engines lint types audit bench quality wheel lock clean
 
 help:
 	@echo "make demo    set up and make a synthetic table from sample data"
 	@echo "make test    set up, lint, type-check and test"
+	@echo "make test-engines  every method on DuckDB, PostgreSQL and Spark (needs both servers' programs)"
 	@echo "make setup   set up .venv and build the kernels"
 	@echo "make audit   the long privacy audits"
 	@echo "make bench   speed side by side with peers"
@@ -43,7 +44,16 @@ test: $(VENV)/ready-test lint types
 	@echo "==> tests"
 	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null \
 	  || echo "    no Chromium on the path: the tests that open the pages in a browser are skipped"
+	@$(BIN)/python -c 'import duckdb, ibis, psycopg, pyspark' 2>/dev/null \
+	  || echo "    hedgerow[engines] is not installed: the tests of databases are skipped (make test-engines installs it)"
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null \
+	  || echo "    no PostgreSQL server on this machine: its tests are skipped"
+	@command -v java >/dev/null || echo "    no Java on the path: the tests of Spark are skipped"
 	@$(BIN)/python -m pytest -n 2
+
+test-engines: $(VENV)/ready-engines
+	@echo "==> tests of every method on every database"
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m '' -rs tests/test_engine.py tests/test_databases.py
 
 lint: $(VENV)/ready-test
 	@echo "==> lint"
@@ -74,6 +84,7 @@ lock:
 	uv pip compile -q pyproject.toml requirements/build.in --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/run.lock
 	uv pip compile -q pyproject.toml requirements/build.in --extra test --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/test.lock
 	uv pip compile -q pyproject.toml requirements/build.in --extra test --extra bench --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/bench.lock
+	uv pip compile -q pyproject.toml requirements/build.in --extra test --extra engines --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/engines.lock
 
 clean:
 	rm -rf $(VENV) build dist demo

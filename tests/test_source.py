@@ -289,8 +289,8 @@ def test_something_that_is_no_table_is_refused_with_what_would_be_one(thing):
 
 
 def test_a_url_without_an_engine_is_refused():
-    with pytest.raises(TableError, match='no engine for "duckdb://"'):
-        open_source("duckdb://secret@host/table")
+    with pytest.raises(TableError, match='no engine for "gopher://"'):
+        open_source("gopher://secret@host/table")
 
 
 def test_an_unknown_column_is_named_with_the_nearest_one(tmp_path):

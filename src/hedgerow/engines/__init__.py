@@ -11,7 +11,7 @@ __all__ = ["open_engine"]
 
 
 def open_engine(table: Any, *, bounding_key: bytes | None = None, memory: int = 4 << 30) -> Engine:
-    """An engine for a table: a path, a pandas or polars frame, or anything with the Arrow C interface.
+    """An engine for a table: a path, a URL, a pandas or polars frame, or anything with the Arrow C interface.
 
     No row is read yet. `bounding_key` is the secret of contribution bounding; it is fresh for every engine unless
     an audit needs two engines to agree. `memory` is what the whole run may take: a sixteenth of it may hold coded
@@ -19,5 +19,11 @@ def open_engine(table: Any, *, bounding_key: bytes | None = None, memory: int = 
     """
     from hedgerow.engines.arrow import ArrowEngine
     from hedgerow.engines.source import open_source
+    from hedgerow.engines.sql.location import is_url, open_database
 
+    if is_url(table):
+        database = open_database(table, memory)
+        from hedgerow.engines.sql.engine import SqlEngine
+
+        return SqlEngine(database, bounding_key=bounding_key, memory=memory)
     return ArrowEngine(open_source(table), bounding_key=bounding_key, memory=memory // 16)

@@ -104,12 +104,12 @@ class ArrowEngine:
         """
         table = self._prepared
         for query in queries:
-            _check_query(query, table.domain)
+            check_query(query, table.domain)
         return self._answers(table, queries)
 
     def _answers(self, table: Columns, queries: Sequence[Query]) -> Iterator[Exact[ExactCounts]]:
         """Queries go to the kernel in batches that share a scan, small enough for their answers to stay in cache."""
-        dense = max(_ALWAYS_DENSE, min(_NEVER_DENSE, _DENSE_PER_ROW * table.rows))
+        dense = most_dense(table.rows)
         for batch in _batches(queries, dense):
             answers = self._count_batch(table, batch, dense)
             answers.reverse()
@@ -134,6 +134,11 @@ class ArrowEngine:
         return self._table
 
 
+def most_dense(rows: int) -> int:
+    """How many cells may be written out one by one: in proportion to the rows, neither few nor very many."""
+    return max(_ALWAYS_DENSE, min(_NEVER_DENSE, _DENSE_PER_ROW * rows))
+
+
 def _refuse_nested(batch: pa.RecordBatch) -> None:
     """Lists and structs have no cell; their type is metadata, so it may be named."""
     import pyarrow as pa
@@ -143,8 +148,8 @@ def _refuse_nested(batch: pa.RecordBatch) -> None:
             raise TableError(f'the column "{field.name}" has the type "{field.type}", which no kind of column holds.')
 
 
-def _check_query(query: Query, domain: Domain) -> None:
-    """The kernel trusts shapes: they must be those of the coded columns, and cells must have numbers."""
+def check_query(query: Query, domain: Domain) -> None:
+    """Who counts trusts shapes: they must be those of the coded columns, and cells must have numbers."""
     if isinstance(query, MarginalQuery):
         names, sizes = query.attributes, query.base_shape
     else:

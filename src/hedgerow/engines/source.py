@@ -1,4 +1,4 @@
-"""Ways into a table: files, frames, Arrow streams. Names come from metadata, rows come in batches.
+"""Ways into a table: files, frames, Arrow streams, databases. Names come from metadata, rows come in batches.
 
 No type is ever inferred from rows: a CSV's columns are text, other formats bring their types with them. What the
 readers below us say about bad input may quote rows, so their words are never passed on; ours name the file at most.
@@ -11,6 +11,7 @@ import csv
 import gzip
 import io
 import os
+import re
 import sys
 import zlib
 from collections import Counter
@@ -21,13 +22,17 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from hedgerow.engines.sql.location import is_url, open_database
 from hedgerow.errors import TableError, listing, suggestion
 
 BATCH_ROWS = 1 << 16
 _CSV_BLOCK = 1 << 22
 _LONGEST_HEADER = 1 << 20
 _SUFFIXES = "a .csv, .csv.gz, .parquet, .arrow or .feather file or a folder of .parquet files"
-_KINDS = f"the path of {_SUFFIXES}, a pandas or polars frame, or anything with the Arrow C stream interface"
+_KINDS = (
+    f"the path of {_SUFFIXES}, the URL of a table in a database, a pandas or polars frame, or anything with the Arrow "
+    "C stream interface"
+)
 
 
 class Source(Protocol):
@@ -43,7 +48,7 @@ class Source(Protocol):
 
 
 def open_source(table: Any) -> Source:
-    """The way into `table`: a path, a pandas or polars frame, or anything with the Arrow C stream interface."""
+    """The way into `table`: a path, a URL, a pandas or polars frame, or anything with the Arrow C stream interface."""
     if isinstance(table, str | os.PathLike):
         return _open_path(os.fspath(table))
     pandas = sys.modules.get("pandas")
@@ -57,8 +62,8 @@ def open_source(table: Any) -> Source:
 
 
 def _open_path(given: str) -> Source:
-    if "://" in given:
-        raise TableError(f'there is no engine for "{given.split("://")[0]}://"; give {_SUFFIXES}. Nothing was read.')
+    if is_url(given):
+        return open_database(given)
     path = Path(given)
     if not path.exists():
         raise TableError(f'the table "{path}" does not exist. Nothing was read.')
@@ -90,7 +95,7 @@ class CsvSource:
         self._path = path
         self._what = f'the table "{path}"'
         self._packed = path.name.lower().endswith(".gz")
-        self._header = _unique(self._read_header(), self._what)
+        self._header = unique_names(self._read_header(), self._what)
 
     def header(self) -> tuple[str, ...]:
         return self._header
@@ -128,21 +133,15 @@ class CsvSource:
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         from pyarrow import csv as arrow_csv
 
-        wanted = _wanted(columns, self._header, self._what)
+        wanted = wanted_columns(columns, self._header, self._what)
         self._refuse_damage()
-        ragged: list[Any] = []
-
-        def refuse(row: Any) -> str:
-            ragged.append(row)
-            return "error"
-
-        try:
-            with _reading(self._what, "it must be UTF-8 text with comma-separated fields"):
+        with _reading(self._what, "it must be UTF-8 text with comma-separated fields"):
+            try:
                 reader = arrow_csv.open_csv(
                     pa.input_stream(self._path, compression="gzip" if self._packed else None),
                     read_options=arrow_csv.ReadOptions(use_threads=False, block_size=_CSV_BLOCK),
                     parse_options=arrow_csv.ParseOptions(
-                        newlines_in_values=True, ignore_empty_lines=len(self._header) > 1, invalid_row_handler=refuse
+                        newlines_in_values=True, ignore_empty_lines=len(self._header) > 1
                     ),
                     convert_options=arrow_csv.ConvertOptions(
                         include_columns=wanted,
@@ -151,14 +150,15 @@ class CsvSource:
                     ),
                 )
                 yield from _some_rows(_sliced(reader), self._what)
-        except TableError:
-            if not ragged:
-                raise
-            row = ragged[0]
-            raise TableError(
-                f"row {row.number} of {self._what} has {row.actual_columns} fields where the header has "
-                f"{row.expected_columns}. Hint: a field that holds a comma must stand in quotes."
-            ) from None
+            except pa.ArrowInvalid as problem:
+                ragged = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", str(problem))
+                if ragged is None:
+                    raise
+                row, expected, got = map(int, ragged.groups())
+                raise TableError(
+                    f"row {row} of {self._what} has {got} fields where the header has {expected}. "
+                    "Hint: a field that holds a comma must stand in quotes."
+                ) from None
 
 
 class ParquetSource:
@@ -167,7 +167,7 @@ class ParquetSource:
     def __init__(self, path: Path, files: Sequence[Path]):
         self._what = f'the table "{path}"'
         self._files = files
-        self._header = _unique(self._names(files[0]), self._what)
+        self._header = unique_names(self._names(files[0]), self._what)
         for file in files[1:]:
             if set(self._names(file)) != set(self._header):
                 raise TableError(
@@ -183,7 +183,7 @@ class ParquetSource:
         return self._header
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        wanted = _wanted(columns, self._header, self._what)
+        wanted = wanted_columns(columns, self._header, self._what)
         return _some_rows((batch for file in self._files for batch in self._of_file(file, wanted)), self._what)
 
     @staticmethod
@@ -210,7 +210,7 @@ class IpcSource:
         self._what = f'the table "{path}"'
         with _reading(self._what), pa.memory_map(str(path)) as file:
             names = self._reader(file).schema.names
-        self._header = _unique(names, self._what)
+        self._header = unique_names(names, self._what)
 
     @staticmethod
     def _reader(file: Any, **options: Any) -> Any:
@@ -224,7 +224,7 @@ class IpcSource:
         return self._header
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        wanted = _wanted(columns, self._header, self._what)
+        wanted = wanted_columns(columns, self._header, self._what)
         return _some_rows(_sliced(self._of_file(wanted)), self._what)
 
     def _of_file(self, wanted: list[str]) -> Iterator[pa.RecordBatch]:
@@ -245,13 +245,13 @@ class FrameSource:
 
     def __init__(self, frame: Any):
         self._frame = frame
-        self._header = _unique([str(label) for label in frame.columns], "the frame")
+        self._header = unique_names([str(label) for label in frame.columns], "the frame")
 
     def header(self) -> tuple[str, ...]:
         return self._header
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        wanted = _wanted(columns, self._header, "the frame")
+        wanted = wanted_columns(columns, self._header, "the frame")
         series = {name: self._frame.iloc[:, self._header.index(name)] for name in wanted}
         for begin in range(0, len(self._frame), BATCH_ROWS):
             arrays = [self._array(name, series[name].iloc[begin : begin + BATCH_ROWS]) for name in wanted]
@@ -278,13 +278,13 @@ class StreamSource:
         self._what = f"the {type(table).__name__}"
         with _reading(self._what):
             self._reader: Any = pa.RecordBatchReader.from_stream(table)
-        self._header = _unique(self._reader.schema.names, self._what)
+        self._header = unique_names(self._reader.schema.names, self._what)
 
     def header(self) -> tuple[str, ...]:
         return self._header
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        wanted = _wanted(columns, self._header, self._what)
+        wanted = wanted_columns(columns, self._header, self._what)
         with _reading(self._what):
             for batch in _sliced(self._once()):
                 yield batch.select(wanted)
@@ -326,14 +326,14 @@ def _some_rows(batches: Iterator[pa.RecordBatch], what: str) -> Iterator[pa.Reco
         raise TableError(f"{what} has no rows. Nothing was spent.")
 
 
-def _unique(names: Sequence[str], what: str) -> tuple[str, ...]:
+def unique_names(names: Sequence[str], what: str) -> tuple[str, ...]:
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
         raise TableError(f"two columns of {what} have the same name: {listing(twice)}. No row was read.")
     return tuple(names)
 
 
-def _wanted(columns: Sequence[str], header: Sequence[str], what: str) -> list[str]:
+def wanted_columns(columns: Sequence[str], header: Sequence[str], what: str) -> list[str]:
     for name in columns:
         if name not in header:
             close = suggestion(name, header)

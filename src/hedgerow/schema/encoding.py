@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -27,9 +27,10 @@ class Encoding:
         self.person = schema.person
         self.rows_per_person = schema.max_rows_per_person
         self._columns: dict[str, Column] = dict(schema.columns)
-        self._blocks = _blocks(schema)
+        self.blocks: tuple[Block, ...] = tuple(_blocks(schema))
+        """Columns that are coded together, and the attributes that hold them."""
         self.columns: tuple[str, ...] = tuple(self._columns)
-        self.domain = Domain(attribute for block in self._blocks for attribute in block.attributes)
+        self.domain = Domain(attribute for block in self.blocks for attribute in block.attributes)
         self.arrow_schema: pa.Schema = pa.schema([(name, column.arrow_type) for name, column in self._columns.items()])
 
     def attributes_of(self, column: str) -> tuple[str, ...]:
@@ -38,19 +39,19 @@ class Encoding:
             raise OptionError(
                 f'unknown column "{column}"; columns: {listing(self._columns)}.{suggestion(column, self._columns)}'
             )
-        return next(block.names for block in self._blocks if column in block.columns)
+        return next(block.names for block in self.blocks if column in block.columns)
 
     def columns_of(self, attribute: str) -> tuple[str, ...]:
         """The columns that an attribute holds."""
         self.domain.place(attribute)
-        return next(block.columns for block in self._blocks if attribute in block.names)
+        return next(block.columns for block in self.blocks if attribute in block.names)
 
     def labels(self, attribute: str) -> list[str]:
         """What each code of an attribute stands for, in words."""
         self.domain.place(attribute)
         return next(
             labels
-            for block in self._blocks
+            for block in self.blocks
             for name, labels in zip(block.names, block.labels(), strict=True)
             if name == attribute
         )
@@ -58,7 +59,7 @@ class Encoding:
     def line(self, attribute: str) -> int:
         """How many codes of an attribute, the first ones, are numbers or grades in their order; 0 where unordered."""
         self.domain.place(attribute)
-        block = next(block for block in self._blocks if attribute in block.names)
+        block = next(block for block in self.blocks if attribute in block.names)
         column = self._columns[block.columns[0]]
         single = len(block.columns) == 1 and attribute == block.names[0]
         return column.layout.own if single and column.has_order else 0
@@ -66,7 +67,7 @@ class Encoding:
     def missing(self, column: str) -> BoolArray:
         """Which codes of the first of `attributes_of(column)` say that the column's value is missing."""
         attribute = self.attributes_of(column)[0]
-        block = next(block for block in self._blocks if column in block.columns)
+        block = next(block for block in self.blocks if column in block.columns)
         codes = block.codes_of(column)
         layout = self._columns[column].layout
         blank: BoolArray = (codes >= layout.values) & (codes < layout.values + len(layout.marks))
@@ -75,7 +76,7 @@ class Encoding:
     def encode(self, batch: pa.RecordBatch | pa.Table) -> dict[str, Codes]:
         """One narrow array for each attribute. Never raises on an odd value."""
         coded: dict[str, Codes] = {}
-        for block in self._blocks:
+        for block in self.blocks:
             for attribute, codes in zip(block.attributes, block.encode(batch).codes, strict=True):
                 coded[attribute.name] = codes.astype(attribute.dtype)
         return coded
@@ -85,7 +86,7 @@ class Encoding:
         found: dict[tuple[str, ...], BoolArray] = {}
         for name, column in self._columns.items():
             found[(name,)] = column.encode(batch.column(name)).outside
-        for block in self._blocks:
+        for block in self.blocks:
             if len(block.columns) > 1:
                 found[block.columns] = block.encode(batch).outside
         return found
@@ -93,7 +94,7 @@ class Encoding:
     def decode(self, coded: CodedTable, coins: np.random.Generator) -> pa.Table:
         """A table of the declared types, uniform within a bin (or a divisibility class of it)."""
         arrays: dict[str, pa.Array] = {}
-        for block in self._blocks:
+        for block in self.blocks:
             codes = [coded[name].astype(np.int64) for name in block.names]
             arrays |= zip(block.columns, block.decode(codes, coins), strict=True)
         return pa.Table.from_arrays([arrays[name] for name in self.columns], schema=self.arrow_schema)
@@ -144,10 +145,13 @@ class _Joint:
         return self._group.decode(codes[0], coins)
 
 
-def _blocks(schema: Schema) -> list[_Single | _Joint]:
+Block: TypeAlias = _Single | _Joint
+
+
+def _blocks(schema: Schema) -> list[Block]:
     """Columns in order; a group stands where its first column does."""
     group_of = {name: group for group in schema.groups for name in group.columns}
-    blocks: list[_Single | _Joint] = []
+    blocks: list[Block] = []
     done: set[str] = set()
     for name, column in schema.columns.items():
         group = group_of.get(name)

@@ -1,0 +1,399 @@
+"""A table in a database is counted like one in a file, and nothing is said, spent or left behind when that fails."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import hedgerow as hr
+from databases import DuckDBFiles, PostgresServer, SparkFolders
+from hedgerow import methods
+from hedgerow.audit import check_engine
+from hedgerow.audit.engine import SCHEMA, odd_table, sample_queries, sample_table
+from hedgerow.audit.method import SCHEMA as AUDITED
+from hedgerow.audit.method import pairs
+from hedgerow.engines import open_engine
+from hedgerow.engines.coded import coded_rows, open_table
+from hedgerow.engines.source import open_source
+from hedgerow.engines.sql.location import open_database
+from hedgerow.engines.sql.spill import SpillFolder
+from hedgerow.errors import TableError
+from hedgerow.private.exact import SparseCounts
+from hedgerow.private.ledger import Ledger
+from hedgerow.private.mechanisms import Mechanisms
+from hedgerow.private.noise import UnsafeSeededStream
+from hedgerow.progress import Progress
+from hedgerow.query import MarginalQuery
+from hedgerow.run import Run
+from hedgerow.schema import Schema
+
+KEY = b"a key for tests"
+IN_PLACE, HERE = 0, 4 << 30
+"""Memory that makes rows stay where they are, or come here."""
+
+
+@pytest.fixture(scope="module")
+def duckdb(tmp_path_factory):
+    return DuckDBFiles(tmp_path_factory.mktemp("duckdb"))
+
+
+@pytest.fixture(scope="module")
+def postgres():
+    server = PostgresServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory):
+    session = SparkFolders(tmp_path_factory.mktemp("spark"))
+    yield session
+    session.close()
+
+
+@pytest.fixture(params=["duckdb", "postgres", "spark"])
+def database(request):
+    return request.getfixturevalue(request.param)
+
+
+def opened(answers):
+    """Exact answers as plain values."""
+    counts = [answer.opened() for answer in answers]
+    return [(c.cells.tolist(), c.counts.tolist()) if isinstance(c, SparseCounts) else c.tolist() for c in counts]
+
+
+def counted(table, encoding, queries, memory=HERE):
+    engine = open_engine(table, bounding_key=KEY, memory=memory)
+    engine.prepare(encoding)
+    return opened(engine.count(queries))
+
+
+@pytest.mark.parametrize("memory", [HERE, IN_PLACE])
+@pytest.mark.parametrize("name", ["duckdb", "postgres", pytest.param("spark", marks=pytest.mark.engines)])
+def test_every_database_keeps_every_law(request, name, memory):
+    database = request.getfixturevalue(name)
+    check_engine(lambda table, encoding: open_engine(database.install(table), memory=memory))
+
+
+def test_every_database_keeps_the_rows_that_the_embedded_engine_keeps(database):
+    """Persons by text and by number, beyond θ, without a name, with names that a collation would hold equal."""
+    coins = np.random.default_rng(2)
+    names = ["ann", "Ann", "ANN", "é", "e\u0301", "", None, "x|1", "x"]
+    person = [names[place] for place in coins.integers(0, len(names), 200)]
+    number = [None if value == 9 else int(value) for value in coins.integers(0, 10, 200)]
+    ages = coins.integers(0, 4, 200)
+    table = pa.table({"person": pa.array(person), "number": pa.array(number, pa.int64()), "age": ages})
+    url = database.install(table)
+    for unit in ("person", "number"):
+        other = "number" if unit == "person" else "person"
+        declared = f"person: {unit}\nmax_rows_per_person: 3\nignore: [{other}]\n"
+        encoding = Schema.parse(declared + "columns: {age: {type: integer, min: 0, max: 9}}").encoding()
+        queries = [MarginalQuery(encoding.domain, ("age",))]
+        there = counted(url, encoding, queries, IN_PLACE)
+        assert there == counted(table, encoding, queries)
+        assert sum(there[0]) < 40
+
+
+def released(method, table, memory):
+    """What a method measures and draws under given noise."""
+    engine = open_engine(table, bounding_key=KEY, memory=memory)
+    run = Run(Schema.parse(AUDITED), hr.Budget(1.0, 1e-9), methods.build(method), 0, Progress())
+    release = run.release(engine, Mechanisms(UnsafeSeededStream(3)))
+    return release.certificate.to_json(), release.sample(rows=50, seed=1)
+
+
+def check_method_on(database, method):
+    table = next(pair.table for pair in pairs(6) if pair.kind == "null")
+    url = database.install(table)
+    here = released(method, table, HERE)
+    assert released(method, url, IN_PLACE) == here
+
+
+def test_a_method_runs_unchanged_on_every_database(database):
+    check_method_on(database, "independent")
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize("method", methods.names())
+def test_every_method_runs_unchanged_on_every_database(database, method):
+    check_method_on(database, method)
+
+
+def test_a_collation_that_holds_texts_equal_changes_nothing(duckdb, postgres):
+    """Otherwise a row's code could follow from another person's spelling."""
+    table = pa.table({"grade": ["low", "LOW", "Low", "high"] * 5})
+    encoding = Schema.parse("columns: {grade: {type: category, values: [low, high], other: true}}").encoding()
+    queries = [MarginalQuery(encoding.domain, ("grade",))]
+    expected = counted(table, encoding, queries)
+    url = postgres.install(table)
+    name = url.rpartition("/")[2]
+    with postgres.connect() as connection:
+        connection.execute("create collation blind (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
+        connection.execute(f"alter table {name} alter grade type text collate blind")
+    assert counted(url, encoding, queries, IN_PLACE) == expected
+    url = duckdb.install(table)
+    with duckdb.driver.connect(url.removeprefix("duckdb://").removesuffix("/people")) as connection:
+        connection.execute("alter table people alter grade type varchar collate nocase")
+    assert counted(url, encoding, queries, IN_PLACE) == expected
+
+
+def test_what_only_a_server_holds_is_read_like_anything_else(postgres):
+    """Days at infinity clip to the bounds; numbers without a scale, enumerations and UUIDs have a reading too."""
+    name = "special"
+    with postgres.connect() as connection:
+        connection.execute("create type mood as enum ('calm', 'wild')")
+        connection.execute(f"create table {name} (born date, seen timestamptz, size numeric, mood mood, id uuid)")
+        connection.execute(
+            f"insert into {name} values ('infinity', '-infinity', 'NaN', 'calm', gen_random_uuid()), "
+            "('4713-01-01 BC', '2020-01-01 01:00+01', 2.5, 'wild', gen_random_uuid()), (null, null, null, null, null)"
+        )
+    schema = Schema.parse(
+        "person: id\ncolumns:\n  born: {type: date, min: 2000-01-01, max: 2000-03-31, step: month, missing: true}\n"
+        "  seen: {type: datetime, min: 2020-01-01, max: 2020-01-02, step: hour, missing: true}\n"
+        "  size: {type: number, min: 0, max: 4, bins: 4, missing: true}\n"
+        "  mood: {type: category, values: [calm, wild], missing: true}\n"
+    )
+    encoding = schema.encoding()
+    queries = [MarginalQuery(encoding.domain, (name,)) for name in encoding.domain.names]
+    for memory in (HERE, IN_PLACE):
+        born, seen, size, mood = counted(postgres.url(name), encoding, queries, memory)
+        assert born == [1, 0, 1, 1]
+        assert seen[0] == 2
+        assert seen[-1] == 1
+        assert size == [0, 0, 1, 0, 2]
+        assert mood == [1, 1, 1, 0]
+
+
+def test_a_table_that_changes_after_it_was_prepared_changes_nothing(postgres):
+    table = sample_table(300)
+    url = postgres.install(table)
+    encoding = Schema.parse(
+        "ignore: [grade, hours, flag, site, place, item]\ncolumns: {age: {type: integer, min: 0, max: 119}}"
+    ).encoding()
+    queries = [MarginalQuery(encoding.domain, ("age",))]
+    engine = open_engine(url, memory=IN_PLACE)
+    engine.prepare(encoding)
+    before = opened(engine.count(queries))
+    with postgres.connect() as connection:
+        connection.execute(f"drop table {url.rpartition('/')[2]}")
+    assert opened(engine.count(queries)) == before == counted(table, encoding, queries)
+
+
+PEOPLE = "dataset: people\ncolumns:\n  grade: {type: category, values: [low, high]}\n  site: {type: code, size: 4}\n"
+CANARY = "canary-7f3a"
+
+
+def people(rows=200):
+    coins = np.random.default_rng(0)
+    grades = coins.choice(["low", "high", CANARY], rows).tolist()
+    return pa.table({"grade": grades, "site": coins.integers(0, 4, rows)})
+
+
+def test_a_connection_that_breaks_is_one_sentence_and_the_charge_stays(postgres, tmp_path, monkeypatch):
+    url = postgres.install(people())
+    ledger = tmp_path / "people.ledger"
+    Ledger.create(ledger, "people", hr.Budget(2.0, 1e-8))
+    engine = open_engine(url, memory=IN_PLACE)
+    monkeypatch.setattr("hedgerow.engines.open_engine", lambda *_, **__: engine)
+    count, asked = engine.count, []
+
+    def breaks(queries):
+        asked.append(queries)
+        with postgres.connect() as connection:
+            connection.execute(
+                "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() "
+                "and backend_type = 'client backend'"
+            )
+        return count(queries)
+
+    monkeypatch.setattr(engine, "count", breaks)
+    with pytest.raises(TableError) as error:
+        hr.synthesize(url, Schema.parse(PEOPLE), hr.Budget(1.0, 1e-9), "independent", ledger=ledger)
+    assert "the server cannot be reached, refused the login, or ended the connection" in str(error.value)
+    assert "stays charged" in str(error.value)
+    assert error.value.__suppress_context__
+    assert asked
+    assert len(Ledger(ledger).entries()) == 2  # what it was opened with, and the charge
+
+
+def test_what_a_database_refuses_is_said_without_its_words(postgres, duckdb):
+    url = postgres.install(people())
+    name = url.rpartition("/")[2]
+    with postgres.connect() as connection:
+        connection.execute("create role stranger login")
+        connection.execute("create role reader login")
+        connection.execute(f"grant select on {name} to reader")
+        connection.execute("revoke temporary on database postgres from public")
+    encoding = Schema.parse(PEOPLE).encoding()
+    with pytest.raises(TableError, match="permission denied"):
+        open_engine(postgres.url(name, "stranger")).prepare(encoding)
+    open_engine(postgres.url(name, "reader")).prepare(encoding)  # rows that come here need no temporary table
+    with pytest.raises(TableError, match="TEMPORARY"):
+        open_engine(postgres.url(name, "reader"), memory=IN_PLACE).prepare(encoding)
+    for missing in (postgres.url("nowhere"), duckdb.install(people()).replace("/people", "/nowhere")):
+        with pytest.raises(TableError, match="no such table"):
+            open_engine(missing)
+    with pytest.raises(TableError, match="cannot be reached") as error:
+        open_engine("postgres://someone@127.0.0.1:1/people/people")
+    assert "someone" not in str(error.value)
+
+
+def test_rows_that_appear_while_the_table_is_read_are_noticed(duckdb, monkeypatch):
+    """Where a database has no snapshots: a value without a code must not be lost in silence."""
+    from hedgerow.engines.sql import coding
+
+    url = duckdb.install(people())
+    made = coding._code_map
+    monkeypatch.setattr(
+        coding, "_code_map", lambda database, values, *rest: made(database, values.filter(values.v1 > 0), *rest)
+    )
+    with pytest.raises(TableError, match="changed while it was read") as error:
+        open_engine(url, memory=IN_PLACE).prepare(Schema.parse(PEOPLE).encoding())
+    assert CANARY not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "complaint"),
+    [
+        ("duckdb://people", r"named duckdb://FILE/\[SCHEMA\.\]TABLE"),
+        ("duckdb://nowhere.db/people", 'database "nowhere.db" does not exist'),
+        ("postgres://host/people", r"named postgres://"),
+        ("mysql://host/people", 'no engine for "mysql://"; engines: duckdb://, postgres://'),
+        ("postgres://me:geheim@host/people/people", "holds no password"),
+        ("postgres://host/people/people?password=geheim", "holds no password"),
+    ],
+)
+def test_a_url_that_cannot_be_used_is_refused_and_secrets_are_not_repeated(url, complaint):
+    pytest.importorskip("ibis")
+    with pytest.raises(TableError, match=complaint) as error:
+        open_source(url)
+    assert "geheim" not in str(error.value)
+
+
+def test_a_database_without_its_packages_is_one_sentence(monkeypatch):
+    monkeypatch.setitem(sys.modules, "hedgerow.engines.sql.duckdb", None)
+    with pytest.raises(TableError, match=r'pip install "hedgerow\[engines\]"'):
+        open_database("duckdb://people.db/people")
+
+
+def test_a_column_that_no_kind_holds_is_named(duckdb):
+    with pytest.raises(TableError, match='"lists" has the type'):
+        open_engine(duckdb.install(pa.table({"lists": [[1, 2]]})))
+
+
+def test_persons_that_a_database_cannot_spell_are_bounded_here_or_refused(duckdb):
+    url = duckdb.install(pa.table({"id": [1.5, 1.5, 2.0], "age": [1, 2, 3]}))
+    encoding = Schema.parse("person: id\ncolumns: {age: {type: integer, min: 0, max: 9}}").encoding()
+    assert sum(counted(url, encoding, [MarginalQuery(encoding.domain, ("age",))])[0]) == 2
+    with pytest.raises(TableError, match="text or whole numbers"):
+        counted(url, encoding, [], IN_PLACE)
+
+
+def test_the_commands_take_urls_and_pages_that_compare_read_them_too(duckdb, hedgerow, tmp_path):
+    url = duckdb.install(people())
+    (tmp_path / "people.yaml").write_text(PEOPLE)
+    done = hedgerow("synth", url, "-s", "people.yaml", "-e", 1, "-m", "independent", "-o", "out.parquet", "-q")
+    assert done.code == 0, done.err
+    assert CANARY not in done.err + done.out
+    encoding = Schema.parse(PEOPLE).encoding()
+    there, here = (coded_rows(open_table(table, encoding, "real"), encoding, "real") for table in (url, people()))
+    assert {name: np.bincount(codes).tolist() for name, codes in there.items()} == {
+        name: np.bincount(codes).tolist() for name, codes in here.items()
+    }
+
+
+WAITING = """
+import sys, time
+from hedgerow.engines import open_engine
+from hedgerow.schema import Schema
+engine = open_engine(sys.argv[1], memory=0)
+engine.prepare(Schema.parse(sys.argv[2]).encoding())
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+def killed_while_holding(url, folder):
+    """A process that holds a table's coded rows, killed without a chance to tidy up."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", WAITING, url, PEOPLE],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(folder)},
+    )
+    assert process.stdout.readline() == "ready\n"
+    yield process
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    yield None
+
+
+def test_a_killed_run_leaves_no_table_on_the_server(postgres, tmp_path):
+    ours = "select count(*) from pg_class where relname like 'hedgerow\\_%'"
+    run = killed_while_holding(postgres.install(people()), tmp_path)
+    next(run)
+    with postgres.connect() as connection:
+        assert connection.execute(ours).fetchone() == (1,)
+        next(run)
+        for _ in range(100):  # the server notices that its client is gone
+            if connection.execute(ours).fetchone() == (0,):
+                break
+            time.sleep(0.1)
+        assert connection.execute(ours).fetchone() == (0,)
+
+
+def test_a_killed_run_leaves_no_file_after_the_next_start(duckdb, tmp_path, monkeypatch):
+    url = duckdb.install(people())
+    run = killed_while_holding(url, tmp_path)
+    next(run)
+    (folder,) = tmp_path.iterdir()
+    assert folder.stat().st_mode & 0o777 == 0o700
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    other = SpillFolder("hedgerow-duckdb-")
+    assert folder.exists()  # its process lives
+    next(run)
+    (folder / "rows").write_text(CANARY)
+    engine = open_engine(url)
+    assert not folder.exists()
+    assert other.path.exists()
+    del engine
+    other.close()
+    assert not other.path.exists()
+
+
+def test_the_file_of_a_database_is_not_written_to(duckdb):
+    url = duckdb.install(odd_table(100))
+    file = Path(url.removeprefix("duckdb://").removesuffix("/people"))
+    before = file.read_bytes()
+    engine = open_engine(url, memory=IN_PLACE)
+    encoding = Schema.parse("ignore: [size, wage, name, left, right, born, seen]\ncolumns: {well: {type: boolean}}")
+    engine.prepare(encoding.encoding())
+    del engine
+    assert file.read_bytes() == before
+    assert [path.name for path in file.parent.iterdir() if path.name.startswith(file.name)] == [file.name]
+
+
+def test_a_marginal_wider_than_a_number_is_counted_through_its_levels(duckdb):
+    table = sample_table(200)
+    names = ["place", "item", "other", "last"]
+    table = pa.table(dict(zip(names, [table["place"], table["item"], table["place"], table["item"]], strict=True)))
+    schema = "columns: {" + ", ".join(f"{name}: {{type: code, size: 70000}}" for name in names) + "}"
+    domain = Schema.parse(schema).encoding().domain
+    levels = {name: np.arange(domain[name].size) % 5 for name in names}
+    queries = [MarginalQuery(domain, tuple(names), levels=levels), MarginalQuery(domain, ("place",))]
+    encoding = Schema.parse(schema).encoding()
+    assert counted(duckdb.install(table), encoding, queries, IN_PLACE) == counted(table, encoding, queries)
+
+
+def test_queries_of_all_kinds_are_answered_in_their_order(duckdb, monkeypatch):
+    monkeypatch.setattr("hedgerow.engines.sql.counting._QUERIES_AT_ONCE", 3)
+    encoding = Schema.parse(SCHEMA).encoding()
+    table = sample_table(100)
+    queries = list(sample_queries(encoding.domain))[::-1]
+    assert counted(duckdb.install(table), encoding, queries, IN_PLACE) == counted(table, encoding, queries)
