@@ -69,7 +69,7 @@ def grid(full: bool) -> Iterator[Cell]:
     """Every cell, the most telling ones first."""
     tables, epsilons = ("br2000", "adult"), FULL_EPSILONS if full else EPSILONS
     yield from errors(tables, epsilons, METHODS, range(1))
-    yield from errors(tables, (0.1, 0.3), ("ppsyn", "aim", "mst"), range(5))
+    yield from errors(tables, (0.05, 0.1, 0.3), ("ppsyn", "aim", "mst"), range(5))
     for degree in (2, 3, 4, 5):
         for method in METHODS:
             yield Cell("degree", "br2000", method, 0.1, 0, degree=degree)
