@@ -28,7 +28,8 @@ TOLERANCE = 1e-4
 """The search ends when a whole stage lowers the loss by less than this share of it."""
 
 CONFIDENCE = 0.8
-"""How much of a start's potentials is kept: cells that it had emptied must be able to fill again."""
+"""How much of a start's potentials is kept: cells that it had emptied must be able to fill again. With all of them
+kept, fits of adult one marginal at a time did not converge; four fifths needed the fewest calls."""
 
 MOST_CALLS = 1000
 """Oracle calls after which the dual search gives up; mirror descent then goes on from the best point."""

@@ -24,7 +24,8 @@ ATTEMPTS = 12
 """Elimination orders that are tried for a plan; the one with the least work is kept."""
 
 FEW, NARROWER = 3, 8
-"""A bucket of more than a few tables multiplies leaves beforehand where their product has 8 times fewer cells."""
+"""A bucket of more than a few tables multiplies leaves beforehand where their product has 8 times fewer cells:
+the fastest of a few values on 84 triples of br2000."""
 
 
 class Layout:

@@ -28,7 +28,7 @@ MEMORY = 12
 """Pairs that L-BFGS remembers where memory allows."""
 
 GROWTH = 1.5
-"""How much α grows from stage to stage."""
+"""How much α grows from stage to stage: of 1 to 8, what needed the fewest calls on adult (σ = 300, 15, 1)."""
 
 ROUGHLY = 0.01
 """The relative duality gap at which an early stage is good enough."""
