@@ -217,3 +217,16 @@ def test_little_memory_changes_no_answer():
     for marginal in domain.marginals(3):
         assert tight.is_exact(marginal)
         np.testing.assert_allclose(tight.marginal(marginal), roomy.marginal(marginal), atol=1e-12)
+
+
+@pytest.mark.parametrize("low", [-712.0, -725.0, -740.0])
+def test_a_separator_with_hardly_any_mass(low):
+    """Its cell has a mass whose inverse is no number; what goes through it is nothing, not an error."""
+    domain = Domain.of(dict.fromkeys("abcd", 3))
+    structure = plan(domain, itertools.pairwise(domain.names))
+    for leaf, axis in itertools.product(structure.leaf_places, (0, 1)):
+        potentials = np.zeros(structure.leaf_cells)
+        np.moveaxis(potentials[leaf].reshape(3, 3), axis, 0)[2] = low
+        model = GraphicalModel(structure, potentials, 1.0)
+        for pair in itertools.combinations(domain.names, 2):
+            assert model.marginal(pair).sum() == pytest.approx(1.0)

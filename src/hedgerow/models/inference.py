@@ -108,7 +108,7 @@ class Inference:
             scope = self._scopes[bucket]
             separator = scope & ~(1 << self._plan.buckets[bucket].attribute)
             joint, given = self._table(scope), self._table(separator)
-            inverse = np.divide(1.0, given, out=np.zeros_like(given), where=given > 0)
+            inverse = np.divide(1.0, given, out=np.zeros_like(given), where=given > np.finfo(np.float64).tiny)
             values = self._contract([(scope, joint), (separator, inverse)], scope)
             self._make_room(values)
             self._conditionals[bucket] = values
