@@ -33,7 +33,7 @@ def test_the_same_seed_gives_the_same_table():
 
 
 def test_one_table_fits_both_codings(table):
-    for name in presets.names():
+    for name in ("census1940-field-groups", "census1940-match3"):
         encoding = presets.load(name).schema.encoding()
         outside = encoding.outside(table.combine_chunks())
         assert [column for column, misfits in outside.items() if misfits.any()] == []
