@@ -68,7 +68,7 @@ audit: $(VENV)/ready-test
 	@$(BIN)/hedgerow audit -o docs/privacy/audit.md
 	@$(BIN)/python -m pytest -n 2 -m audit -v
 
-bench: $(VENV)/ready-bench
+bench: $(VENV)/ready-bench $(VENV)/ready-engines
 	@$(BIN)/python -m bench
 
 quality: $(VENV)/ready-test

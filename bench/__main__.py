@@ -6,7 +6,7 @@ import importlib
 import sys
 from typing import Any
 
-BENCHMARKS = ("startup", "noise", "counting", "encoding", "model", "methods", "dpsyn", "rdt", "evaluate")
+BENCHMARKS = ("startup", "noise", "counting", "encoding", "model", "methods", "dpsyn", "rdt", "evaluate", "engines")
 
 
 def show(rows: list[dict[str, Any]]) -> None:

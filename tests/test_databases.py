@@ -392,8 +392,9 @@ def test_a_marginal_wider_than_a_number_is_counted_through_its_levels(duckdb):
 
 
 def test_queries_of_all_kinds_are_answered_in_their_order(duckdb, monkeypatch):
-    monkeypatch.setattr("hedgerow.engines.sql.counting._QUERIES_AT_ONCE", 3)
     encoding = Schema.parse(SCHEMA).encoding()
     table = sample_table(100)
+    url = duckdb.install(table)
+    monkeypatch.setattr("hedgerow.engines.sql.duckdb.DuckDB.at_once", 3)
     queries = list(sample_queries(encoding.domain))[::-1]
-    assert counted(duckdb.install(table), encoding, queries, IN_PLACE) == counted(table, encoding, queries)
+    assert counted(url, encoding, queries, IN_PLACE) == counted(table, encoding, queries)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import ibis
@@ -11,12 +13,12 @@ import numpy as np
 
 from hedgerow.domain import Domain, IntArray
 from hedgerow.engines.arrow import MOST_CELLS, check_query, most_dense
+from hedgerow.engines.sql.coding import UNKNOWN
 from hedgerow.engines.sql.database import Database, count
 from hedgerow.errors import TableError
 from hedgerow.private.exact import Exact, ExactCounts, SparseCounts
 from hedgerow.query import MarginalQuery, Query, TreeQuery
 
-_QUERIES_AT_ONCE = 32
 Occupied = tuple[IntArray, IntArray]
 """Cells that rows reach, in order, and how many rows do."""
 
@@ -25,17 +27,18 @@ class CountsInPlace:
     """Counts a table of codes; its column `c3` belongs to attribute number 3."""
 
     def __init__(self, database: Database, domain: Domain, table: Any):
-        self.table = table
+        self._table = table
         self._database = database
         self._domain = domain
-        lost = ibis.least(*(table[f"c{place}"].min() for place in range(len(domain))))
-        (found,) = database.fetch_all(table.agg(rows=count, lowest=lost)).to_pylist()
-        if found["rows"] and found["lowest"] < 0:
+        lowest = {f"c{place}": table[f"c{place}"].min() for place in range(len(domain))}
+        (found,) = database.fetch_all(table.agg(rows=count, **lowest)).to_pylist()
+        if found["rows"] and min(found.values()) <= UNKNOWN:
             raise TableError(
                 f"{database.what} was changed while it was read. What was charged before stays charged. Hint: run "
                 "again, on a copy if it changes all the time."
             )
         self._dense = most_dense(found["rows"])
+        weakref.finalize(self, _forget, database, table).atexit = False  # a session that ends forgets by itself
 
     def count(self, queries: Sequence[Query]) -> Iterator[Exact[ExactCounts]]:
         """One exact answer per query, in order, asked for in batches as they are consumed."""
@@ -44,7 +47,7 @@ class CountsInPlace:
         return self._answers(queries)
 
     def _answers(self, queries: Sequence[Query]) -> Iterator[Exact[ExactCounts]]:
-        for batch in _batches(queries):
+        for batch in _batches(queries, self._database.at_once):
             for query, occupied in zip(batch, self._occupied(batch), strict=True):
                 yield Exact(_answer(occupied, query.cells, self._dense))
 
@@ -60,7 +63,7 @@ class CountsInPlace:
         """One statement: each query's cells are numbered on from the last one's."""
         starts = np.cumsum([0, *(math.prod(query.base_shape) for query in queries)])
         numbers = [self._number(query.attributes) + int(start) for query, start in zip(queries, starts, strict=False)]
-        cells, counts = self._fetch(self._database.tally(self.table, numbers))
+        cells, counts = self._fetch(self._database.tally(self._table, numbers))
         bounds = np.searchsorted(cells, starts)
         for place, query in enumerate(queries):
             own = slice(bounds[place], bounds[place + 1])
@@ -70,7 +73,7 @@ class CountsInPlace:
     def _wide(self, query: MarginalQuery) -> Occupied:
         """A marginal whose cells have no number of 64 bits before they are coarsened: by its codes."""
         names = [f"c{self._domain.place(name)}" for name in query.attributes]
-        found = self._database.fetch_all(self.table.group_by(names).agg(rows=count))
+        found = self._database.fetch_all(self._table.group_by(names).agg(rows=count))
         codes = [found[name].to_numpy().astype(np.int64) for name in names]
         return _aggregated(query, codes, found["rows"].to_numpy())
 
@@ -84,7 +87,7 @@ class CountsInPlace:
             }
         )
         codes = {name: f"c{self._domain.place(name)}" for name in query.attributes}
-        walk = self.table.select(*codes.values(), at=ibis.literal(0, "int64"))
+        walk = self._table.select(*codes.values(), at=ibis.literal(0, "int64"))
         for _ in range(_depth(query)):
             step = _beside(walk, tree)
             turns = [(step["split"] == number, step[codes[name]]) for number, name in enumerate(query.splits_on)]
@@ -103,7 +106,7 @@ class CountsInPlace:
         number: Any = ibis.literal(0, "int64")
         for name in names:
             attribute = self._domain[name]
-            number = number * attribute.size + self.table[f"c{self._domain.place(name)}"].cast("int64")
+            number = number * attribute.size + self._table[f"c{self._domain.place(name)}"].cast("int64")
         return number
 
     def _fetch(self, question: Any) -> Occupied:
@@ -113,19 +116,24 @@ class CountsInPlace:
         return cells[order], counts[order]
 
 
+def _forget(database: Database, table: Any) -> None:
+    with suppress(Exception):
+        database.drop(table)
+
+
 def _beside(walk: Any, tree: Any) -> Any:
     """The rows of a walk beside the nodes that they have come to."""
     return walk.inner_join(tree, [("at", "node")]).select(*walk.columns, "split", "child")
 
 
-def _batches(queries: Sequence[Query]) -> Iterator[list[Query]]:
+def _batches(queries: Sequence[Query], most: int) -> Iterator[list[Query]]:
     """Consecutive marginals whose cells can be numbered together, or one query of another kind."""
     batch: list[Query] = []
     cells = 0
     for query in queries:
         alone = isinstance(query, TreeQuery) or _too_wide(query)
         size = MOST_CELLS if isinstance(query, TreeQuery) else math.prod(query.base_shape)
-        if batch and (alone or cells + size > MOST_CELLS or len(batch) == _QUERIES_AT_ONCE):
+        if batch and (alone or cells + size > MOST_CELLS or len(batch) == most):
             yield batch
             batch, cells = [], 0
         batch.append(query)

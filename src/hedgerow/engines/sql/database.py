@@ -29,6 +29,8 @@ class Database:
     name: ClassVar[str]
     form: ClassVar[str]
     """What its URLs look like."""
+    at_once: ClassVar[int] = 32
+    """Marginals that share a statement, which has a way to travel."""
 
     def __init__(self, location: str, memory: int):
         self.what = f"the table in {self.name}"

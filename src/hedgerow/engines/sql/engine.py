@@ -36,9 +36,7 @@ class SqlEngine:
 
     def prepare(self, encoding: Encoding) -> None:
         """Later rounds look at what is made here, so a table that changes meanwhile changes nothing."""
-        if self._there is not None:
-            self._database.drop(self._there.table)
-            self._there = None
+        self._there = None
         rows = self._database.fetch_all(self._database.table.agg(rows=count))["rows"][0].as_py()
         row_bytes = sum(attribute.dtype.itemsize for attribute in encoding.domain)
         if rows * row_bytes < self._memory // 4:

@@ -24,7 +24,7 @@ class Spark(Database):
     def _open(self, location: str, memory: int) -> tuple[Any, Any]:
         if not location:
             raise self._bad_location()
-        session = SparkSession.getActiveSession() or SparkSession.builder.appName("hedgerow").getOrCreate()
+        session = SparkSession.getActiveSession() or _quiet_session()
         backend = ibis.pyspark.connect(session)
         self._session = session
         if "/" in location:
@@ -69,6 +69,14 @@ class Spark(Database):
                 return "the table or one of its columns is not there"
             return "Spark refused, or lost a worker that held rows"
         return "the session has ended" if isinstance(error, Py4JError | ConnectionError) else None
+
+
+def _quiet_session() -> Any:
+    """A session that says nothing: what Spark logs may quote rows."""
+    session = SparkSession.builder.appName("hedgerow").config("spark.ui.showConsoleProgress", "false").getOrCreate()
+    if hasattr(session, "_jsc"):
+        session.sparkContext.setLogLevel("OFF")
+    return session
 
 
 @ibis.udf.scalar.builtin(name="encode")  # type: ignore[untyped-decorator]
