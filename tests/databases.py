@@ -44,6 +44,11 @@ class SparkFolders:
             "spark.ui.enabled": "false",
             "spark.sql.shuffle.partitions": "1",
             "spark.driver.memory": "1g",
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # tiny work is not worth compiling well
+            "spark.sql.codegen.wholeStage": "false",
+            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+            "spark.sql.adaptive.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.host": "127.0.0.1",
             "spark.local.dir": str(folder),

@@ -50,8 +50,9 @@ def synthesize(
 ) -> Release:
     """Make a release of a private table.
 
-    `table` is a path (CSV, Parquet, Arrow, a folder of Parquet files), a pandas or polars frame, or anything with
-    the Arrow C interface; so is `public`, a table with the same columns that the user asserts to be public: it fills
+    `table` is a path (CSV, Parquet, Arrow, a folder of Parquet files), the URL of a table in a database
+    (duckdb://FILE/TABLE, postgres://HOST/DATABASE/TABLE, spark://TABLE), a pandas or polars frame, or anything with the
+    Arrow C interface; so is `public`, a table with the same columns that the user asserts to be public: it fills
     in groups with `allowed: public`, and methods may learn from it. `seed` steers post-processing only; the privacy
     noise cannot be seeded, except by `unsafe_noise_seed`, which voids the guarantee. Nothing is spent unless everything
     could be checked beforehand. `journal` names a file that keeps the paid answers as they come; with `resume` the

@@ -91,7 +91,10 @@ def count(text: str) -> int:
 
 @app.command()
 def synth(
-    table: Annotated[str, typer.Argument(help="CSV, Parquet or Arrow file, or a folder of Parquet files.")],
+    table: Annotated[
+        str,
+        typer.Argument(help="CSV, Parquet or Arrow file, a folder of Parquet files, or a URL: duckdb://FILE/TABLE."),
+    ],
     schema: Annotated[str, typer.Option("-s", "--schema", help="What the columns may hold: a file, or preset:NAME.")],
     epsilon: Annotated[
         float | None,
