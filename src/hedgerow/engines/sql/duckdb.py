@@ -34,6 +34,7 @@ class DuckDB(Database):
             memory_limit=f"{max(memory // 2, 1 << 29) >> 20}MiB",
             autoinstall_known_extensions="false",
         )
+        backend.con.execute("SET enable_progress_bar = false")  # it would be drawn on standard output
         schema, _, name = table.rpartition(".")
         return backend, backend.table(name, database=schema or None)
 
