@@ -29,7 +29,7 @@ from hedgerow.private.ledger import Ledger
 from hedgerow.private.mechanisms import Mechanisms
 from hedgerow.private.noise import UnsafeSeededStream
 from hedgerow.progress import Progress
-from hedgerow.query import MarginalQuery
+from hedgerow.query import MarginalQuery, total_query
 from hedgerow.run import Run
 from hedgerow.schema import Schema
 
@@ -382,6 +382,20 @@ def test_the_file_of_a_database_is_not_written_to(duckdb):
     del engine
     assert file.read_bytes() == before
     assert [path.name for path in file.parent.iterdir() if path.name.startswith(file.name)] == [file.name]
+
+
+def test_two_tables_of_one_file_can_be_open_at_once(duckdb):
+    """A private and a public table, or a real and a synthetic one."""
+    url = duckdb.install(people())
+    file = url.removeprefix("duckdb://").removesuffix("/people")
+    with duckdb.driver.connect(file) as connection:
+        connection.execute("create schema other")
+        connection.execute("create table other.public as select * from people limit 7")
+    encoding = Schema.parse(PEOPLE).encoding()
+    both = [open_engine(url, memory=IN_PLACE), open_engine(f"duckdb://{file}/other.public")]
+    for engine, rows in zip(both, (200, 7), strict=True):
+        engine.prepare(encoding)
+        assert opened(engine.count([total_query(encoding.domain)])) == [[rows]]
 
 
 def test_a_marginal_wider_than_a_number_is_counted_through_its_levels(duckdb):

@@ -14,7 +14,7 @@ from hedgerow.errors import TableError
 
 
 class DuckDB(Database):
-    """The file is opened for reading only. Coded rows live in memory, and on disk in a folder of our own."""
+    """The file is attached to a database in memory, for reading only; what does not fit goes to a folder of our own."""
 
     name = "DuckDB"
     form = "duckdb://FILE/[SCHEMA.]TABLE"
@@ -28,15 +28,15 @@ class DuckDB(Database):
             raise TableError(f'the database "{file}" does not exist. Nothing was read.')
         self._spill = SpillFolder("hedgerow-duckdb-")
         backend = ibis.duckdb.connect(
-            file,
-            read_only=True,
+            ":memory:",
             temp_directory=str(self._spill.path),
             memory_limit=f"{max(memory // 2, 1 << 29) >> 20}MiB",
             autoinstall_known_extensions="false",
         )
         backend.con.execute("SET enable_progress_bar = false")  # it would be drawn on standard output
+        backend.attach(file, "source", read_only=True)
         schema, _, name = table.rpartition(".")
-        return backend, backend.table(name, database=schema or None)
+        return backend, backend.table(name, database=("source", schema or "main"))
 
     def exact(self, text: Any) -> Any:
         return _encode(text)
