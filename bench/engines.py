@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ def measure(place: str, folder: Path) -> dict[str, float]:
     from hedgerow.query import MarginalQuery
 
     table = {"embedded": str(folder / "table"), "Spark, in place": f"spark://{folder}/table"}
-    begin = time.process_time()
+    begin = _seconds()
     engine: Any
     if place.endswith("in place"):
         from hedgerow.engines.sql.engine import SqlEngine
@@ -76,29 +77,28 @@ def measure(place: str, folder: Path) -> dict[str, float]:
         engine = SqlEngine(open_database(url, GENEROUS), memory=0)
     else:
         engine = open_engine(table.get(place, f"duckdb://{folder}/table.db/people"), memory=GENEROUS)
-    spent = _java_seconds if place.startswith("Spark") else time.process_time
-    begin = begin if spent is time.process_time else 0.0
     encoding = schema().encoding()
     engine.prepare(encoding)
-    figures = {"prepare": spent() - begin}
+    figures = {"prepare": _seconds() - begin}
     for degree, name in ((2, "pair"), (3, "triple")):
         marginals = list(encoding.domain.marginals(degree))
         queries = [MarginalQuery(encoding.domain, m) for m in marginals[:: len(marginals) // MARGINALS][:MARGINALS]]
-        begin = spent()
+        begin = _seconds()
         for _ in engine.count(queries):
             pass
-        figures[name] = 1e3 * (spent() - begin) / len(queries)
+        figures[name] = 1e3 * (_seconds() - begin) / len(queries)
     return figures
 
 
-def _java_seconds() -> float:
-    """CPU seconds of this process and of Spark's."""
-    from pyspark.sql import SparkSession
-
-    session = SparkSession.getActiveSession()
-    assert session is not None
-    management = session._jvm.java.lang.management.ManagementFactory  # type: ignore[union-attr]
-    return time.process_time() + management.getOperatingSystemMXBean().getProcessCpuTime() / 1e9
+def _seconds() -> float:
+    """CPU seconds of this process and of those that it started (Spark's)."""
+    ticks = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = stat.read_text().rpartition(")")[2].split()
+            if int(fields[1]) == os.getpid():
+                ticks += int(fields[11]) + int(fields[12])
+    return time.process_time() + ticks / os.sysconf("SC_CLK_TCK")
 
 
 def run() -> list[dict[str, Any]]:

@@ -153,25 +153,30 @@ def test_what_only_a_server_holds_is_read_like_anything_else(postgres):
     name = "special"
     with postgres.connect() as connection:
         connection.execute("create type mood as enum ('calm', 'wild')")
-        connection.execute(f"create table {name} (born date, seen timestamptz, size numeric, mood mood, id uuid)")
         connection.execute(
-            f"insert into {name} values ('infinity', '-infinity', 'NaN', 'calm', gen_random_uuid()), "
-            "('4713-01-01 BC', '2020-01-01 01:00+01', 2.5, 'wild', gen_random_uuid()), (null, null, null, null, null)"
+            f"create table {name} (born date, seen timestamptz, size numeric, price numeric(5,2), mood mood, id uuid)"
+        )
+        connection.execute(
+            f"insert into {name} values ('infinity', '-infinity', 'NaN', 'NaN', 'calm', gen_random_uuid()), "
+            "('4713-01-01 BC', '2020-01-01 01:00+01', 2.5, 1.50, 'wild', gen_random_uuid()), "
+            "(null, null, null, null, null, null)"
         )
     schema = Schema.parse(
         "person: id\ncolumns:\n  born: {type: date, min: 2000-01-01, max: 2000-03-31, step: month, missing: true}\n"
         "  seen: {type: datetime, min: 2020-01-01, max: 2020-01-02, step: hour, missing: true}\n"
         "  size: {type: number, min: 0, max: 4, bins: 4, missing: true}\n"
+        "  price: {type: category, values: ['1.50'], missing: true}\n"
         "  mood: {type: category, values: [calm, wild], missing: true}\n"
     )
     encoding = schema.encoding()
     queries = [MarginalQuery(encoding.domain, (name,)) for name in encoding.domain.names]
     for memory in (HERE, IN_PLACE):
-        born, seen, size, mood = counted(postgres.url(name), encoding, queries, memory)
+        born, seen, size, price, mood = counted(postgres.url(name), encoding, queries, memory)
         assert born == [1, 0, 1, 1]
         assert seen[0] == 2
         assert seen[-1] == 1
         assert size == [0, 0, 1, 0, 2]
+        assert price == [1, 2, 0]
         assert mood == [1, 1, 1, 0]
 
 

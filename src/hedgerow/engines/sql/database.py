@@ -106,6 +106,8 @@ class Database:
                 reason = "there is no such table, or it may not be seen"
             if reason is None and isinstance(error, IbisError):
                 reason = "something was asked that it cannot do"
+            if reason is None and isinstance(error, pa.ArrowException | ArithmeticError | ValueError):
+                reason = "it holds a value that no program here can hold"
             if reason is None:
                 raise
             raise TableError(

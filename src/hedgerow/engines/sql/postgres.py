@@ -35,8 +35,7 @@ class PostgreSQL(Database):
         backend.con.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         schema, _, name = unquote(table).rpartition(".")
         found = backend.table(name, database=schema or None)
-        texts = {column: _text(found[column]) for column, kind in found.schema().items() if kind.is_string()}
-        return backend, found.mutate(**texts) if texts else found
+        return backend, found.select(**{name: _plain(found[name]) for name in found.columns})
 
     def snapshot(self) -> AbstractContextManager[Any]:
         transaction: AbstractContextManager[Any] = self._backend.con.transaction()
@@ -65,6 +64,14 @@ class PostgreSQL(Database):
         if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
             return "the server cannot be reached, refused the login, or ended the connection"
         return "the server refused"
+
+
+def _plain(column: Any) -> Any:
+    """What other programs can hold: texts as text, and of decimals those that are numbers."""
+    kind = column.type()
+    if kind.is_decimal() and kind.precision is not None:
+        return column.nullif(ibis.literal("NaN").cast(kind))
+    return _text(column) if kind.is_string() else column
 
 
 @ibis.udf.scalar.builtin(name="text")  # type: ignore[untyped-decorator]
