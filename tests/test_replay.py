@@ -37,11 +37,11 @@ def test_the_pairs_are_of_every_kind_and_differ_by_one_person():
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_are_caught(name):
-    assert is_caught(Independent(), MUTANTS[name])
+    assert is_caught(Independent(), MUTANTS[name], pairs=4 * len(KINDS))
 
 
 def test_a_method_that_breaks_no_rule_is_not_caught():
-    assert not is_caught(Independent(), nullcontext)
+    assert not is_caught(Independent(), nullcontext, pairs=4 * len(KINDS))
 
 
 def test_what_a_forgotten_bound_looks_like():
@@ -138,3 +138,9 @@ def test_a_model_that_cannot_be_saved_is_caught():
 
     with pytest.raises(Violation):
         check_method(Losing(merge=0.0))
+
+
+def test_half_of_the_noise_is_noticed_in_what_survives_a_threshold():
+    method = methods.build("field-groups")
+    assert is_caught(method, MUTANTS["noise halved"])
+    assert not is_caught(method, nullcontext)

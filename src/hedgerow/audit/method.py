@@ -172,30 +172,37 @@ def check_model(model: Model) -> None:
 def check_drawn_noise(calls: Sequence[Call]) -> None:
     """The noise that was drawn follows the law that was charged for, cell by cell, and never repeats.
 
-    Each residual is put through its own cumulative distribution (with a coin for the mass of its integer), which makes
-    it uniform; χ² on 16 bins, and on products of neighbours for dependence, with false alarms below 1e-9.
+    Each residual is put through its own cumulative distribution (with a coin for the mass of its integer, and given
+    that its cell survived a threshold where there is one), which makes it uniform; χ² on 16 bins, and on products of
+    neighbours for dependence. The number of survivors is held to its expectation by Chernoff's bound. False alarms are
+    below 1e-9 each.
     """
     from scipy.stats import chi2
 
     coins = np.random.default_rng(0)
     levels: list[Counts] = []
     seen: set[bytes] = set()
+    survived, expected = 0, 0.0
     for call in calls:
         if call.asked[0] == "counts":
             _, cells, noise = call.asked
             exact = np.zeros(cells, dtype=np.int64)
             exact[list(call.exact)] = list(call.exact.values())
             residuals = call.answer - exact
+            missing = np.zeros(cells)
         elif call.asked[0] == "survivors":
             _, cells, noise, threshold = call.asked
             kept, values = call.answer
             missed = [cell for cell, count in call.exact.items() if count > threshold + 40 * noise.scale]
             if not set(missed) <= set(kept.tolist()):
                 raise Violation("a cell far above its threshold did not survive.")
-            residuals = values - np.array([call.exact.get(cell, 0) for cell in kept.tolist()])
-            if len(residuals) > 3 and not residuals.any():
-                raise Violation("the noise drawn is not the noise charged for.")
-            continue
+            counts = np.array([call.exact.get(cell, 0) for cell in kept.tolist()], dtype=np.float64)
+            residuals = values - counts
+            missing = cumulative(noise, np.ceil(threshold) - counts - 1)  # what would not have survived
+            occupied = np.array([*call.exact.values(), 0.0])
+            chances = 1 - cumulative(noise, np.ceil(threshold) - occupied - 1)
+            survived += len(kept)
+            expected += float(chances[:-1].sum() + (cells - len(call.exact)) * chances[-1])
         else:
             continue
         if len(residuals) >= 16 and noise.scale > 2:
@@ -203,7 +210,10 @@ def check_drawn_noise(calls: Sequence[Call]) -> None:
                 raise Violation("the same noise was drawn twice.")
             seen.add(residuals.tobytes())
         below, upto = cumulative(noise, residuals - 1.0), cumulative(noise, residuals.astype(np.float64))
-        levels.append(below + (upto - below) * coins.random(len(residuals)))
+        level = below + (upto - below) * coins.random(len(residuals))
+        levels.append((level - missing) / (1 - missing))
+    if expected and survived * np.log(max(survived, 1) / expected) - survived + expected > np.log(2e9):
+        raise Violation("the noise drawn is not the noise charged for: too few or too many cells survive.")
     if not levels:
         return
     uniform = np.concatenate(levels)

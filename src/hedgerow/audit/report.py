@@ -13,7 +13,7 @@ from hedgerow.methods import build
 from hedgerow.methods.method import Method
 
 PAIRS = 200
-MUTANT_PAIRS = 4 * len(KINDS)
+MUTANT_PAIRS = 12 * len(KINDS)
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,11 @@ def audit(name: str, pairs: int = PAIRS, runs: int = RUNS, on_step: Callable[[],
     return Finding(name, pairs, violation, verdict, caught)
 
 
-def is_caught(method: Method, breaking: Mutant) -> bool:
+def is_caught(method: Method, breaking: Mutant, pairs: int = MUTANT_PAIRS) -> bool:
     """Whether the replays notice the broken rule."""
     with breaking(method) as broken:
         try:
-            check_method(broken, count=MUTANT_PAIRS)
+            check_method(broken, count=pairs)
         except Violation:
             return True
     return False
