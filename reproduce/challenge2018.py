@@ -26,7 +26,7 @@ METHODS = {
     "field-groups --public": ["-s", "{schema}", "--public", "{public}", "--rows", "800000"],
     "independent": ["-s", "{schema}"],
     "mst": ["-s", "{schema}", "--max-memory", "5GB"],
-    "aim": ["-s", "{schema}", "--workload", "2", "--max-time", "10m", "--max-memory", "5GB"],
+    "aim": ["-s", "{schema}", "--workload", "2", "--max-time", "20m", "--max-memory", "5GB"],
 }
 PUBLIC_ROWS = 100_000
 PUBLIC_SEED = 7
