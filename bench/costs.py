@@ -9,14 +9,12 @@ with `--max-time 2m`. Results are kept in build/costs.json, so that the page can
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import Any, NamedTuple
 
-ROOT = Path(__file__).resolve().parent.parent
+from bench.process import ROOT, in_a_process
+
 KEPT = ROOT / "build" / "costs.json"
 PAGE = ROOT / "docs" / "costs.md"
 SECONDS = 120.0
@@ -64,23 +62,6 @@ def measure(method: str, size: Size) -> dict[str, Any]:
     return {"cpu_s": time.process_time() - begin, "peak_mb": peak_rss_mb(), "ended_early": progress.ended_early}
 
 
-def in_a_process(method: str, size: Size) -> dict[str, Any]:
-    call = f"import json; from bench.costs import *; print(json.dumps(measure({method!r}, {size!r})))"
-    threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", call],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        env={**os.environ, **threads},
-        check=False,
-    )
-    if done.returncode:
-        return {"failed": done.stderr.strip().splitlines()[-1][:100] if done.stderr.strip() else "killed"}
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
-
-
 def run() -> list[dict[str, Any]]:
     """Fill in what is missing and write the page."""
     from hedgerow.methods import names
@@ -92,7 +73,7 @@ def run() -> list[dict[str, Any]]:
         for method in wanted:
             key = f"{method}|{'|'.join(map(str, size))}"
             if key not in kept:
-                kept[key] = in_a_process(method, size)
+                kept[key] = in_a_process("bench.costs", "measure", method, size)
                 KEPT.write_text(json.dumps(kept, indent=1))
                 print(key, kept[key], file=sys.stderr, flush=True)
     PAGE.write_text(page(kept))

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from bench.quality import DATA, in_a_process
+from bench.process import in_a_process
+from bench.quality import DATA
 
 
 class Case(NamedTuple):
@@ -37,7 +38,7 @@ def run() -> list[dict[str, Any]]:
 
 
 def _row(case: Case) -> dict[str, Any]:
-    found = in_a_process(case.table, case.method, case.epsilon, {})
+    found = in_a_process("bench.quality", "measure", case.table, case.method, case.epsilon, {})
     row: dict[str, Any] = {"method": case.method, "table": case.table, "epsilon": case.epsilon}
     if "failed" in found:
         return {**row, "kept": found["failed"]}

@@ -13,13 +13,13 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+from bench.process import ROOT, in_a_process
+
 DATA = Path(os.environ.get("HEDGEROW_DATA", ROOT.parent / "shared" / "data"))
 RESULTS = ROOT / "bench" / "quality.json"
 PAGE = ROOT / "docs" / "quality.md"
@@ -60,25 +60,6 @@ def measure(table: str, method: str, epsilon: float, options: dict[str, str]) ->
     return {**errors, "cpu_s": seconds, "peak_mb": peak}
 
 
-def in_a_process(table: str, method: str, epsilon: float, options: dict[str, str]) -> dict[str, Any]:
-    call = (
-        f"import json; from bench.quality import measure; print(json.dumps(measure{(table, method, epsilon, options)}))"
-    )
-    threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", call],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        env={**os.environ, **threads},
-        check=False,
-    )
-    if done.returncode:
-        return {"failed": done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit {done.returncode}"}
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return result
-
-
 def run() -> list[dict[str, Any]]:
     """Fill in the grid and write the page; rows of this call's cells."""
     arguments = parse()
@@ -92,7 +73,7 @@ def run() -> list[dict[str, Any]]:
                 key = f"{table}|{name}|{epsilon:g}"
                 done = [] if arguments.again else results.get(key, [])
                 while len(done) < arguments.runs:
-                    done.append(in_a_process(table, method, epsilon, options))
+                    done.append(in_a_process("bench.quality", "measure", table, method, epsilon, options))
                     results[key] = done
                     if not arguments.try_out:
                         RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")

@@ -6,14 +6,14 @@ temporary folder (about 2 GB for 100 million rows) and removed.
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+from bench.process import in_a_process
 
 COLUMNS = 20
 PART = 10_000_000
@@ -99,16 +99,19 @@ def many_columns(columns: int, rows: int) -> dict[str, float]:
     return {}
 
 
-def in_a_process(function: str, *words: Any) -> dict[str, float]:
-    """CPU seconds and peak memory of one call in a process of its own."""
-    call = (
-        f"import json, time; from bench import scale; from hedgerow.cli.progress import peak_rss_mb; "
-        f"found = scale.{function}{words!r}; "
-        f"print(json.dumps(found | {{'cpu_s': time.process_time(), 'peak_mb': peak_rss_mb()}}))"
-    )
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "ARROW_IO_THREADS": "1"}
-    done = subprocess.run([sys.executable, "-c", call], capture_output=True, text=True, env=environment, check=True)
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+def spent(function: str, *words: Any) -> dict[str, float]:
+    """What the call says, with the CPU seconds and the peak memory of its process."""
+    from hedgerow.cli.progress import peak_rss_mb
+
+    found: dict[str, float] = globals()[function](*words)
+    return found | {"cpu_s": time.process_time(), "peak_mb": peak_rss_mb()}
+
+
+def step(function: str, *words: Any) -> dict[str, float]:
+    """`spent` in a process of its own; a step that fails ends the benchmark."""
+    found = in_a_process("bench.scale", "spent", function, *words)
+    if "failed" in found:
+        raise RuntimeError(found["failed"])
     return found
 
 
@@ -119,16 +122,28 @@ def run() -> list[dict[str, Any]]:
         release = f"{folder}/r.release"
         for size in (most // 10, most):
             table = f"{folder}/{size}"
-            in_a_process("write_rows", table, size)
-            rows.append({"what": "mst, rows in", "size": size, **in_a_process("synthesize", table, release)})
+            step("write_rows", table, size)
+            rows.append(
+                {
+                    "what": "mst, rows in",
+                    "size": size,
+                    **step("synthesize", table, release),
+                }
+            )
             print(rows[-1], file=sys.stderr, flush=True)
             if size < most:
                 for what, memory in (("count pairs, in memory", 1 << 40), ("count pairs, on disk", 0)):
-                    rows.append({"what": what, "size": size, **in_a_process("count", table, memory)})
+                    rows.append({"what": what, "size": size, **step("count", table, memory)})
                     print(rows[-1], file=sys.stderr, flush=True)
         for size in (most // 10, most):
-            found = in_a_process("draw", release, f"{folder}/out{size}", size)
+            found = step("draw", release, f"{folder}/out{size}", size)
             rows.append({"what": "rows out", "size": size, **found, "rows_per_s": size / found["cpu_s"]})
             print(rows[-1], file=sys.stderr, flush=True)
-    rows.append({"what": "mst, columns (100,000 rows)", "size": 500, **in_a_process("many_columns", 500, 100_000)})
+    rows.append(
+        {
+            "what": "mst, columns (100,000 rows)",
+            "size": 500,
+            **step("many_columns", 500, 100_000),
+        }
+    )
     return rows
