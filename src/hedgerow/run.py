@@ -123,17 +123,17 @@ class Run:
         guarantee(amount, self.budget.delta)  # a budget that cannot be stated is refused before it is spent
         entry: dict[str, Any] = {}
         open_books = self._debit(ledger, amount, entry, journal) if ledger is not None else lambda: None
-        account = Account(amount, open_books)
+        account = Account(amount, open_books, journal.charge if journal is not None else lambda charge: None)
         if journal is not None:
-            account = Account(amount, open_books, journal.charge)
             mechanisms = Journaled(mechanisms, journal)
             self.progress.decide = journal.late
         answers: list[Answer] = []
         schema = self.schema
         if self.public is not None:
             schema = with_public_groups(schema, self.public)
-            public_rows(self.public, _stand_in(schema).encoding())  # what cannot be read shows before it is paid for
         if discoveries.columns:
+            if self.public is not None:
+                public_rows(self.public, _stand_in(schema).encoding())  # nor may this one fail once something is paid
             with self.progress.phase("discover private domains"), self.progress.private():
                 engine.prepare(_stand_in(schema).encoding())  # a table that cannot be read shows before it is paid for
                 schema = discoveries.buy(schema, engine, account, mechanisms, answers)

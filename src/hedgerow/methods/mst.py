@@ -86,15 +86,15 @@ class MST:
 
     def tree(self, curator: Curator, model: GraphicalModel, progress: Progress) -> list[Measurement]:
         """Choose pairs by Kruskal's algorithm with the exponential mechanism, then measure them."""
-        names = curator.domain.names
+        domain = curator.domain
         selection = curator.remaining.share(self.choosing)
-        edges = len(names) - 1
+        edges = len(domain) - 1
         candidates = self.worthwhile(curator, curator.remaining - selection, edges, model)
         if not candidates:
             return []
         pool = curator.pool(candidates, against=model)
-        ends = np.array([[names.index(name) for name in candidate.query.attributes] for candidate in candidates])
-        component = np.arange(len(names))
+        ends = np.array([[domain.place(name) for name in candidate.query.attributes] for candidate in candidates])
+        component = np.arange(len(domain))
         chosen: list[MarginalQuery] = []
         while len(left := np.flatnonzero(component[ends[:, 0]] != component[ends[:, 1]])):
             place = pool.select(left, spend=selection.share(1 / edges))
