@@ -31,14 +31,19 @@ class DuckDBFiles:
         return f"duckdb://{file}/people"
 
 
+def spark_or_skip():
+    """`pyspark.sql`, where Spark can run."""
+    pytest.importorskip("ibis", reason="hedgerow[engines] is not installed")
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java, which is not installed")
+    return pytest.importorskip("pyspark.sql", reason="PySpark is not installed")
+
+
 class SparkFolders:
     """A folder of Parquet files for each table, and one session on one core."""
 
     def __init__(self, folder):
-        pytest.importorskip("ibis", reason="hedgerow[engines] is not installed")
-        sql = pytest.importorskip("pyspark.sql", reason="PySpark is not installed")
-        if shutil.which("java") is None:
-            pytest.skip("Spark needs Java, which is not installed")
+        sql = spark_or_skip()
         settings = {
             "spark.master": "local[1]",
             "spark.ui.enabled": "false",

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import hedgerow as hr
-from databases import DuckDBFiles, PostgresServer, SparkFolders
+from databases import DuckDBFiles, PostgresServer, SparkFolders, spark_or_skip
 from hedgerow import methods
 from hedgerow.audit import check_engine
 from hedgerow.audit.engine import SCHEMA, odd_table, sample_queries, sample_table
@@ -318,39 +319,44 @@ def test_the_commands_take_urls_and_pages_that_compare_read_them_too(duckdb, hed
     }
 
 
-WAITING = """
-import sys, time
+HOLDING = """
+import sys
 from hedgerow.engines import open_engine
 from hedgerow.schema import Schema
 engine = open_engine(sys.argv[1], memory=0)
 engine.prepare(Schema.parse(sys.argv[2]).encoding())
 print("ready", flush=True)
-time.sleep(60)
+sys.stdin.read()
 """
 
 
-def killed_while_holding(url, folder):
-    """A process that holds a table's coded rows, killed without a chance to tidy up."""
+def holding(url, folder):
+    """A process that holds a table's coded rows until its input ends; all that it leaves is in the folder."""
     process = subprocess.Popen(
-        [sys.executable, "-c", WAITING, url, PEOPLE],
+        [sys.executable, "-c", HOLDING, url, PEOPLE],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
+        cwd=folder,
         env={**os.environ, "TMPDIR": str(folder)},
+        start_new_session=True,
     )
     assert process.stdout.readline() == "ready\n"
-    yield process
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    yield None
+    return process
+
+
+def kill(process):
+    """Kill it with all that it started (Java too), without a chance to tidy up."""
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
 
 
 def test_a_killed_run_leaves_no_table_on_the_server(postgres, tmp_path):
     ours = "select count(*) from pg_class where relname like 'hedgerow\\_%'"
-    run = killed_while_holding(postgres.install(people()), tmp_path)
-    next(run)
+    process = holding(postgres.install(people()), tmp_path)
     with postgres.connect() as connection:
         assert connection.execute(ours).fetchone() == (1,)
-        next(run)
+        kill(process)
         for _ in range(100):  # the server notices that its client is gone
             if connection.execute(ours).fetchone() == (0,):
                 break
@@ -360,14 +366,13 @@ def test_a_killed_run_leaves_no_table_on_the_server(postgres, tmp_path):
 
 def test_a_killed_run_leaves_no_file_after_the_next_start(duckdb, tmp_path, monkeypatch):
     url = duckdb.install(people())
-    run = killed_while_holding(url, tmp_path)
-    next(run)
+    process = holding(url, tmp_path)
     (folder,) = tmp_path.iterdir()
     assert folder.stat().st_mode & 0o777 == 0o700
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     other = SpillFolder("hedgerow-duckdb-")
     assert folder.exists()  # its process lives
-    next(run)
+    kill(process)
     (folder / "rows").write_text(CANARY)
     engine = open_engine(url)
     assert not folder.exists()
@@ -375,6 +380,27 @@ def test_a_killed_run_leaves_no_file_after_the_next_start(duckdb, tmp_path, monk
     del engine
     other.close()
     assert not other.path.exists()
+
+
+@pytest.mark.engines
+def test_a_killed_run_leaves_no_block_of_rows_after_the_next_start_of_spark(tmp_path, monkeypatch):
+    spark_or_skip()
+    small = "--master local[1] --driver-memory 512m --conf spark.sql.shuffle.partitions=1 --conf spark.ui.enabled=false"
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"{small} pyspark-shell")
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    table, left = tmp_path / "people.parquet", tmp_path / "left"
+    pq.write_table(people(), table)
+    left.mkdir()
+    process = holding(f"spark://{table}", left)
+    (folder,) = left.iterdir()
+    assert folder.stat().st_mode & 0o777 == 0o700
+    kill(process)
+    assert list(folder.glob("blockmgr-*"))  # Spark's own, which nobody tidied up
+    process = holding(f"spark://{table}", left)
+    assert not folder.exists()
+    process.communicate()
+    assert process.returncode == 0
+    assert not list(left.iterdir())
 
 
 def test_the_file_of_a_database_is_not_written_to(duckdb):

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import ibis
 import pyarrow as pa
 from py4j.protocol import Py4JError
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from hedgerow.engines.source import BATCH_ROWS
 from hedgerow.engines.sql.database import Database, count
+from hedgerow.engines.sql.spill import SpillFolder
 
 
 class Spark(Database):
@@ -72,11 +76,25 @@ class Spark(Database):
 
 
 def _quiet_session() -> Any:
-    """A session that says nothing: what Spark logs may quote rows."""
-    session = SparkSession.builder.appName("hedgerow").config("spark.ui.showConsoleProgress", "false").getOrCreate()
+    """A session that says nothing: what Spark logs may quote rows.
+
+    What it puts on this machine's disk goes to a folder of our own, unless its configuration names one: Spark's are
+    open to everyone, and stay behind when Java is killed.
+    """
+    builder = SparkSession.builder.appName("hedgerow").config("spark.ui.showConsoleProgress", "false")
+    if "SPARK_REMOTE" not in os.environ:
+        SparkContext._ensure_initialized()  # Java reads spark-defaults.conf, which comes first
+        builder = builder.config(conf=SparkConf().setIfMissing("spark.local.dir", str(_spill().path)))
+    session = builder.getOrCreate()
     if hasattr(session, "_jsc"):
         session.sparkContext.setLogLevel("OFF")
     return session
+
+
+@cache
+def _spill() -> SpillFolder:
+    """One for the process, as the session is."""
+    return SpillFolder("hedgerow-spark-")
 
 
 @ibis.udf.scalar.builtin(name="encode")  # type: ignore[untyped-decorator]
