@@ -107,6 +107,25 @@ def test_decoding_gives_declared_types_back_and_repeats_itself(people: Schema) -
     assert (round_ones % 100 == 0).all()
 
 
+def test_slices_are_the_same_table(people: Schema, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hedgerow.schema.encoding.SLICE_ROWS", 700)
+    encoding = people.encoding()
+    coded = {a.name: coins(1).integers(0, a.size, 2_000).astype(a.dtype) for a in encoding.domain}
+    slices = list(encoding.decode_in_slices(coded, coins(5)))
+    assert [len(each) for each in slices] == [700, 700, 600]
+    assert pa.concat_tables(slices).equals(encoding.decode(coded, coins(5)))
+
+
+def test_the_last_of_256_bins_is_drawn_from_like_any_other() -> None:
+    """Codes of one byte: what lies one further must not wrap around."""
+    encoding = Schema.parse("columns: {x: {type: number, min: 0, max: 256, bins: 256, missing: true}}").encoding()
+    short = Schema.parse("columns: {x: {type: number, min: 0, max: 255, bins: 255, missing: true}}").encoding()
+    for each in (encoding, short):
+        last = each.domain["x"].size - 2
+        drawn = each.decode({"x": np.full(50, last, dtype=each.domain["x"].dtype)}, coins())["x"].to_numpy()
+        assert ((drawn >= last) & (drawn <= last + 1)).all()
+
+
 def test_an_outlier_changes_neither_domain_nor_types(people: Schema) -> None:
     encoding = people.encoding()
     plain = {"age": ["1"], "wage": ["1"], "covered": ["1"], "sex": ["f"], "payer": ["2"], "site": ["1"]}

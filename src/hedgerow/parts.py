@@ -128,7 +128,7 @@ def _loaded(release: Path, digest: str) -> Release:
 def _write_part(release: Release, folder: Path, draw: Draw, part: int) -> None:
     def batches() -> Iterator[pa.Table]:
         for block, size in draw.blocks(part):
-            yield release.block(size, draw.seed, block)
+            yield from release.block(size, draw.seed, block)
 
     warning = " ".join(release.certificate.statements()) if release.certificate.void else None
     write_table(folder / _name(part), release.encoding.arrow_schema, batches(), warning)

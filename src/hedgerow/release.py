@@ -80,14 +80,14 @@ class Release:
         return max(1, round(self.model.total))
 
     def batches(self, rows: int | None = None, seed: int = 0) -> Iterator[pa.Table]:
-        """Rows in blocks of 2²⁰; block b depends only on the release, the seed, b and its size."""
+        """Rows some at a time, from blocks of 2²⁰; block b depends only on the release, the seed, b and its size."""
         for number, size in enumerate(block_sizes(self.estimated_rows if rows is None else rows)):
-            yield self.block(size, seed, number)
+            yield from self.block(size, seed, number)
 
-    def block(self, size: int, seed: int, number: int) -> pa.Table:
-        """One block of a draw."""
+    def block(self, size: int, seed: int, number: int) -> Iterator[pa.Table]:
+        """One block of a draw, some rows at a time."""
         coins = block_coins(seed, number)
-        return self.encoding.decode(self.model.draw(size, coins), coins)
+        return self.encoding.decode_in_slices(self.model.draw(size, coins), coins)
 
     def sample(self, rows: int | None = None, seed: int = 0) -> pa.Table:
         """An Arrow table of `rows` synthetic rows (default: the noisy estimate of how many there are)."""

@@ -19,6 +19,8 @@ from hedgerow.domain import IntArray
 
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
+CodeArray: TypeAlias = npt.NDArray[np.integer[Any]]
+"""Codes as wide as they happen to be."""
 
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$|^[+-]?(?i:inf|infinity)$"
 _EPOCH = datetime.datetime(1970, 1, 1)

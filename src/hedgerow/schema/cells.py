@@ -23,6 +23,8 @@ class Cells(Protocol):
 
     low: float
     high: float
+    single: bool
+    """Whether every cell holds one number alone."""
 
     def __len__(self) -> int: ...
 
@@ -63,7 +65,7 @@ class Steps:
         self.low, self.high = float(self.starts[0]), float(last)
         self.heaps = tuple(heaps)
         self._avoid = tuple(sorted(set(avoid)))
-        self._unit = len(self.starts) == last - int(self.starts[0]) + 1
+        self.single = len(self.starts) == last - int(self.starts[0]) + 1
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -83,7 +85,7 @@ class Steps:
 
     def cell(self, line: FloatArray) -> IntArray:
         whole: IntArray = line.astype(np.int64)
-        if self._unit:
+        if self.single:
             whole -= self.starts[0]
             return whole
         return np.searchsorted(self.starts, whole, side="right") - 1
@@ -116,9 +118,6 @@ class Steps:
         )
 
     def draw(self, cells: IntArray, classes: IntArray | None, coins: np.random.Generator) -> IntArray:
-        if self._unit:  # every cell is one step, so no coin is needed
-            steps: IntArray = cells + self.starts[0]
-            return steps
         drawn: IntArray = np.zeros(len(cells), dtype=np.int64)
         waiting = np.ones(len(cells), dtype=bool)
         by_class = [] if classes is None else [(one, classes == place) for place, one in enumerate(self._classes)]
@@ -163,6 +162,7 @@ class Intervals:
     def __init__(self, edges: Sequence[float] | FloatArray, closed_right: bool = False, avoid: Sequence[float] = ()):
         self.edges: FloatArray = np.asarray(edges, dtype=np.float64)
         self.low, self.high = float(self.edges[0]), float(self.edges[-1])
+        self.single = False
         self._closed_right = closed_right
         self._avoid = np.asarray(sorted(avoid), dtype=np.float64)
 

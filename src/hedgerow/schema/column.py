@@ -17,7 +17,7 @@ import pyarrow as pa
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from hedgerow.domain import Attribute, IntArray
-from hedgerow.schema.arrays import BoolArray
+from hedgerow.schema.arrays import BoolArray, CodeArray
 from hedgerow.schema.reading import Text, Truth, as_missing
 
 Missing = Annotated[bool | dict[str, str], BeforeValidator(as_missing)]
@@ -110,13 +110,17 @@ class Column(BaseModel, ABC):
     def encode(self, array: pa.Array) -> Encoded:
         """Codes of an Arrow array of any type. Never raises, and maps each value by itself."""
 
-    def decode(self, codes: Sequence[IntArray], coins: np.random.Generator) -> pa.Array:
+    def decode(self, codes: Sequence[CodeArray], coins: np.random.Generator) -> pa.Array:
         """Values of the declared type; hidden cells are filled from the values of the other rows."""
         return self.write(fill_hidden(codes, self.layout, coins), coins)
 
     @abstractmethod
-    def write(self, codes: Sequence[IntArray], coins: np.random.Generator) -> pa.Array:
-        """Values of the declared type; none of the codes is hidden."""
+    def write(self, codes: Sequence[CodeArray], coins: np.random.Generator) -> pa.Array:
+        """Values of the declared type; none of the codes is hidden.
+
+        Where every code stands for one value, what comes back is the codes with the values as their dictionary: an
+        eighth of the memory, and as fast as nothing at all.
+        """
 
     @cached_property
     def marks(self) -> tuple[str, ...]:
@@ -134,7 +138,7 @@ class Column(BaseModel, ABC):
         return Layout(own, special, self.marks, other, hidden, size + (hidden is not None))
 
 
-def fill_hidden(codes: Sequence[IntArray], layout: Layout, coins: np.random.Generator) -> list[IntArray]:
+def fill_hidden(codes: Sequence[CodeArray], layout: Layout, coins: np.random.Generator) -> list[CodeArray]:
     """Replace hidden cells by the codes of randomly chosen rows that hold a value; by any value where none does."""
     if layout.hidden is None:
         return list(codes)

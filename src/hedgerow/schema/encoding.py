@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -9,12 +10,15 @@ import pyarrow as pa
 
 from hedgerow.domain import Attribute, CodedTable, Codes, Domain, IntArray
 from hedgerow.errors import OptionError, listing, suggestion
-from hedgerow.schema.arrays import BoolArray
+from hedgerow.schema.arrays import BoolArray, CodeArray
 from hedgerow.schema.column import Column, Encoded
 from hedgerow.schema.group import GroupEncoding
 
 if TYPE_CHECKING:
     from hedgerow.schema.schema import Schema
+
+SLICE_ROWS = 1 << 17
+"""Rows that are turned from codes into values at a time; a Parquet file gets as many in a row group."""
 
 
 class Encoding:
@@ -93,11 +97,21 @@ class Encoding:
 
     def decode(self, coded: CodedTable, coins: np.random.Generator) -> pa.Table:
         """A table of the declared types, uniform within a bin (or a divisibility class of it)."""
+        return self._folded(coded, coins).cast(self.arrow_schema)
+
+    def decode_in_slices(self, coded: CodedTable, coins: np.random.Generator) -> Iterator[pa.Table]:
+        """The same table some rows at a time: all at once, values take much more memory than codes."""
+        folded = self._folded(coded, coins)
+        for first in range(0, len(folded), SLICE_ROWS):
+            yield folded.slice(first, SLICE_ROWS).cast(self.arrow_schema)
+
+    def _folded(self, coded: CodedTable, coins: np.random.Generator) -> pa.Table:
+        """Values, some of them as codes with a dictionary."""
         arrays: dict[str, pa.Array] = {}
         for block in self.blocks:
-            codes = [coded[name].astype(np.int64) for name in block.names]
+            codes: list[CodeArray] = [coded[name] for name in block.names]
             arrays |= zip(block.columns, block.decode(codes, coins), strict=True)
-        return pa.Table.from_arrays([arrays[name] for name in self.columns], schema=self.arrow_schema)
+        return pa.table([arrays[name] for name in self.columns], names=self.columns)
 
 
 class _Single:
@@ -118,7 +132,7 @@ class _Single:
     def encode(self, batch: Any) -> Encoded:
         return self._column.encode(batch.column(self.columns[0]))
 
-    def decode(self, codes: list[IntArray], coins: np.random.Generator) -> list[pa.Array]:
+    def decode(self, codes: list[CodeArray], coins: np.random.Generator) -> list[pa.Array]:
         return [self._column.decode(codes, coins)]
 
 
@@ -141,7 +155,7 @@ class _Joint:
     def encode(self, batch: Any) -> Encoded:
         return self._group.encode([batch.column(name) for name in self.columns])
 
-    def decode(self, codes: list[IntArray], coins: np.random.Generator) -> list[pa.Array]:
+    def decode(self, codes: list[CodeArray], coins: np.random.Generator) -> list[pa.Array]:
         return self._group.decode(codes[0], coins)
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
 from hedgerow.domain import Attribute, IntArray
-from hedgerow.schema.arrays import texts
+from hedgerow.schema.arrays import CodeArray, texts
 from hedgerow.schema.column import Column, Encoded, Layout, fill_hidden
 from hedgerow.schema.reading import Text, as_text
 
@@ -129,7 +129,7 @@ class GroupEncoding:
         codes: IntArray = np.where(prefix < 0, len(self.combinations), prefix)
         return Encoded((codes,), prefix < 0)
 
-    def decode(self, codes: IntArray, coins: np.random.Generator) -> list[pa.Array]:
+    def decode(self, codes: CodeArray, coins: np.random.Generator) -> list[pa.Array]:
         """One array for each column of the group."""
         (filled,) = fill_hidden([codes], self._layout, coins)
         rows = self.combinations[filled]

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hedgerow.domain import Attribute, IntArray
-from hedgerow.schema.arrays import BoolArray, FloatArray, Reading, is_text, plain, texts
+from hedgerow.schema.arrays import BoolArray, CodeArray, FloatArray, Reading, is_text, plain, texts
 from hedgerow.schema.cells import Cells, Steps
 from hedgerow.schema.column import Column, Encoded, Layout
 from hedgerow.schema.reading import LARGEST
@@ -114,12 +114,27 @@ class LineColumn(Column):
         """Codes of further attributes; heaps have one."""
         return ()
 
-    def write(self, codes: Sequence[IntArray], coins: np.random.Generator) -> pa.Array:
-        cells = codes[0]
+    def write(self, codes: Sequence[CodeArray], coins: np.random.Generator) -> pa.Array:
+        if self.cells.single:
+            return pa.DictionaryArray.from_arrays(pa.array(codes[0]), self.one_by_one)
+        cells = _whole(codes[0])
+        line = self.cells.draw(self._own_cells(cells), _whole(codes[1]) if len(codes) > 1 else None, coins)
+        return self._as_values(line, cells)
+
+    @cached_property
+    def one_by_one(self) -> pa.Array:
+        """The value of every code, where none stands for more than one: no coin is needed."""
+        cells: IntArray = np.arange(self.layout.size)
+        return self._as_values(self.cells.spans[0][self._own_cells(cells)], cells)
+
+    def _own_cells(self, cells: IntArray) -> IntArray:
+        """The bins among some cells; any bin for the others."""
         own = cells < self.layout.own
-        within = cells if own.all() else np.where(own, cells, 0)
-        line = self.cells.draw(within, codes[1] if len(codes) > 1 else None, coins)
-        null = ~own
+        return cells if own.all() else np.where(own, cells, 0)
+
+    def _as_values(self, line: FloatArray | IntArray, cells: IntArray) -> pa.Array:
+        """Places on the line as values; in cells outside the bins, what those stand for."""
+        null = cells >= self.layout.own
         for cell, value in self._places():
             if self.holds(value):
                 here = cells == cell
@@ -170,6 +185,11 @@ class HeapedColumn(SteppedColumn):
         classes = self.cells.divisibility(place)
         classes[codes >= self.layout.own] = 0
         return (classes,)
+
+
+def _whole(codes: CodeArray) -> IntArray:
+    """Codes that can be counted on beyond their own width."""
+    return codes.astype(np.int64, copy=False)
 
 
 def declared_edges(bins: tuple[float, ...], low: Any, high: Any) -> list[float]:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pydantic import BeforeValidator, model_validator
 
 from hedgerow.domain import IntArray
-from hedgerow.schema.arrays import is_number, numbers, plain, texts
+from hedgerow.schema.arrays import CodeArray, is_number, numbers, plain, texts
 from hedgerow.schema.column import Column, Encoded, Layout
 from hedgerow.schema.reading import Truth, as_values
 
@@ -62,11 +62,16 @@ class ListedColumn(Column):
         """Marks such as "-8" in a column that the table holds as numbers."""
         return _match_numbers(array, self.marks)
 
-    def write(self, codes: Sequence[IntArray], coins: np.random.Generator) -> pa.Array:
+    def write(self, codes: Sequence[CodeArray], coins: np.random.Generator) -> pa.Array:
+        return pa.DictionaryArray.from_arrays(pa.array(codes[0]), self.one_by_one)
+
+    @cached_property
+    def one_by_one(self) -> pa.Array:
+        """The value of every code."""
         values = [*self.spell(), *map(self.mark_value, self.marks)]
         if self.layout.other is not None and self.layout.other >= len(values):
             values.append(self.other_value)
-        return pc.take(pa.array(values, self.arrow_type), pa.array(codes[0]))
+        return pa.array(values, self.arrow_type)
 
     @property
     def other_value(self) -> Any:
