@@ -90,7 +90,8 @@ def write_table(path: Path, schema: pa.Schema, batches: Iterable[pa.Table], warn
     with whole_file(path) as partial:
         writer: Any
         if path.suffix == ".parquet":
-            writer = pa.parquet.ParquetWriter(partial, schema, compression="zstd")
+            # rows come in random order: the least and the greatest value of a row group help no reader
+            writer = pa.parquet.ParquetWriter(partial, schema, compression="zstd", write_statistics=False)
         elif path.suffix == ".arrow":
             writer = pa.ipc.new_file(str(partial), schema)
         else:

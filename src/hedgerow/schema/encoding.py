@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hedgerow.domain import Attribute, CodedTable, Codes, Domain, IntArray
 from hedgerow.errors import OptionError, listing, suggestion
@@ -97,21 +98,28 @@ class Encoding:
 
     def decode(self, coded: CodedTable, coins: np.random.Generator) -> pa.Table:
         """A table of the declared types, uniform within a bin (or a divisibility class of it)."""
-        return self._folded(coded, coins).cast(self.arrow_schema)
+        return self._unfolded(self._folded(coded, coins))
 
     def decode_in_slices(self, coded: CodedTable, coins: np.random.Generator) -> Iterator[pa.Table]:
         """The same table some rows at a time: all at once, values take much more memory than codes."""
         folded = self._folded(coded, coins)
         for first in range(0, len(folded), SLICE_ROWS):
-            yield folded.slice(first, SLICE_ROWS).cast(self.arrow_schema)
+            yield self._unfolded(folded.slice(first, SLICE_ROWS))
 
-    def _folded(self, coded: CodedTable, coins: np.random.Generator) -> pa.Table:
-        """Values, some of them as codes with a dictionary."""
+    def _folded(self, coded: CodedTable, coins: np.random.Generator) -> pa.RecordBatch:
+        """Values, some of them as codes with a dictionary; every code is in its dictionary."""
         arrays: dict[str, pa.Array] = {}
         for block in self.blocks:
             codes: list[CodeArray] = [coded[name] for name in block.names]
             arrays |= zip(block.columns, block.decode(codes, coins), strict=True)
-        return pa.table([arrays[name] for name in self.columns], names=self.columns)
+        return pa.record_batch([arrays[name] for name in self.columns], names=self.columns)
+
+    def _unfolded(self, folded: pa.RecordBatch) -> pa.Table:
+        arrays = [
+            pc.take(array.dictionary, array.indices, boundscheck=False) if pa.types.is_dictionary(array.type) else array
+            for array in folded
+        ]
+        return pa.Table.from_arrays(arrays, schema=self.arrow_schema)
 
 
 class _Single:
