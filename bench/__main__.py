@@ -6,7 +6,20 @@ import importlib
 import sys
 from typing import Any
 
-BENCHMARKS = ("startup", "noise", "counting", "encoding", "model", "methods", "dpsyn", "rdt", "evaluate", "engines")
+BENCHMARKS = (
+    "startup",
+    "noise",
+    "counting",
+    "encoding",
+    "model",
+    "methods",
+    "dpsyn",
+    "rdt",
+    "evaluate",
+    "engines",
+    "scale",
+    "costs",
+)
 
 
 def show(rows: list[dict[str, Any]]) -> None:

@@ -8,10 +8,8 @@ count too, and so do those of all threads. Needs hedgerow[engines] and, for Spar
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -19,13 +17,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from bench.process import in_a_process, needed
+
 ROWS = 10_000_000
 MARGINALS = 32
 PLACES = ("embedded", "DuckDB, read here", "DuckDB, in place", "Spark, in place")
 GENEROUS = 4 << 30
+ONE_CORE = "--master local[1] --driver-memory 4g --conf spark.sql.shuffle.partitions=8 --conf spark.ui.enabled=false"
 
 
-def write(folder: Path, rows: int) -> None:
+def write(folder: str, rows: int) -> dict[str, float]:
     """The table as Parquet, and as a DuckDB file made from it."""
     import duckdb
     import pyarrow as pa
@@ -40,10 +41,11 @@ def write(folder: Path, rows: int) -> None:
         if place % 4 == 0:
             words = pa.array([f"value {code}" for code in range(domain[name].size)])
             arrays[name] = pa.DictionaryArray.from_arrays(codes, words).cast(pa.string())
-    (folder / "table").mkdir()
-    pq.write_table(pa.table(arrays), folder / "table" / "rows.parquet", row_group_size=1 << 20)
-    with duckdb.connect(str(folder / "table.db")) as connection:
+    Path(folder, "table").mkdir()
+    pq.write_table(pa.table(arrays), f"{folder}/table/rows.parquet", row_group_size=1 << 20)
+    with duckdb.connect(f"{folder}/table.db") as connection:
         connection.execute(f"create table people as select * from '{folder}/table/rows.parquet'")
+    return {}
 
 
 def schema() -> Any:
@@ -61,22 +63,12 @@ def schema() -> Any:
     return Schema.parse("\n".join(lines))
 
 
-def measure(place: str, folder: Path) -> dict[str, float]:
+def measure(place: str, folder: str) -> dict[str, float]:
     """One place: CPU seconds to encode, and milliseconds for each of some pairs and triples."""
-    from hedgerow.engines import open_engine
     from hedgerow.query import MarginalQuery
 
-    table = {"embedded": str(folder / "table"), "Spark, in place": f"spark://{folder}/table"}
     begin = _seconds()
-    engine: Any
-    if place.endswith("in place"):
-        from hedgerow.engines.sql.engine import SqlEngine
-        from hedgerow.engines.sql.location import open_database
-
-        url = table.get(place, f"duckdb://{folder}/table.db/people")
-        engine = SqlEngine(open_database(url, GENEROUS), memory=0)
-    else:
-        engine = open_engine(table.get(place, f"duckdb://{folder}/table.db/people"), memory=GENEROUS)
+    engine = _engine(place, folder)
     encoding = schema().encoding()
     engine.prepare(encoding)
     figures = {"prepare": _seconds() - begin}
@@ -88,6 +80,19 @@ def measure(place: str, folder: Path) -> dict[str, float]:
             pass
         figures[name] = 1e3 * (_seconds() - begin) / len(queries)
     return figures
+
+
+def _engine(place: str, folder: str) -> Any:
+    from hedgerow.engines import open_engine
+    from hedgerow.engines.sql.engine import SqlEngine
+    from hedgerow.engines.sql.location import open_database
+
+    os.environ["PYSPARK_SUBMIT_ARGS"] = f"{ONE_CORE} pyspark-shell"
+    table = {"embedded": f"{folder}/table", "Spark, in place": f"spark://{folder}/table"}
+    url = table.get(place, f"duckdb://{folder}/table.db/people")
+    if place.endswith("in place"):
+        return SqlEngine(open_database(url, GENEROUS), memory=0)
+    return open_engine(url, memory=GENEROUS)
 
 
 def _seconds() -> float:
@@ -108,49 +113,23 @@ def run() -> list[dict[str, Any]]:
         return []
     rows = int(float(os.environ.get("HEDGEROW_SCALE", ROWS)))
     lines: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory() as name:
-        _process("write", name, str(rows))
+    unit: dict[str, float] = {}
+    with tempfile.TemporaryDirectory(prefix="hedgerow-bench-") as folder:
+        needed(in_a_process("bench.engines", "write", folder, rows))
         for place in PLACES:
             if place.startswith("Spark") and not (shutil.which("java") and importlib.util.find_spec("pyspark")):
                 print("Spark is left out: it needs Java and pyspark")
                 continue
-            figures = _process("measure", place, name)
-            first = lines[0] if lines else None
+            figures = needed(in_a_process("bench.engines", "measure", place, folder))
+            unit = unit or figures
             lines.append(
                 {
                     "what": f"{place}, {rows:,} × 20",
                     "prepare_cpu_s": figures["prepare"],
                     "cpu_ms_per_pair": figures["pair"],
                     "cpu_ms_per_triple": figures["triple"],
-                    "ratio_prepare": figures["prepare"] / first["prepare_cpu_s"] if first else 1.0,
-                    "ratio_pair": figures["pair"] / first["cpu_ms_per_pair"] if first else 1.0,
-                    "ratio_triple": figures["triple"] / first["cpu_ms_per_triple"] if first else 1.0,
+                    **{f"ratio_{name}": figures[name] / unit[name] for name in figures},
                 }
             )
+            print(lines[-1], file=sys.stderr, flush=True)
     return lines
-
-
-def _process(*words: str) -> dict[str, float]:
-    done = subprocess.run(
-        [sys.executable, "-m", "bench.engines", *words],
-        check=True,
-        stdout=subprocess.PIPE,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return figures
-
-
-def _work(task: str, *words: str) -> dict[str, float]:
-    if task == "write":
-        write(Path(words[0]), int(words[1]))
-        return {}
-    return measure(words[0], Path(words[1]))
-
-
-if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        print(json.dumps(_work(*sys.argv[1:])))
-    else:
-        for line in run():
-            print(json.dumps(line, ensure_ascii=False))

@@ -1,4 +1,4 @@
-"""How the cost of the model engine grows, and the page docs/performance.md.
+"""How the cost of the model engine grows, and the page docs/performance.md, with the tables of `bench.costs`.
 
 `python -m bench.performance` measures everything (a quarter of an hour, most of it the peer's), `python -m
 bench.performance adult-tree@15 cells` only what is named. Rows are kept in build/performance.json, and the page is
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench import model
+from bench import costs, model
 from bench.model import ROOT, Row, Table, apart, measure, timed
 
 from hedgerow.domain import Domain
@@ -123,14 +123,16 @@ def page(kept: dict[str, list[Row]]) -> str:
     ]
     explained = (model.__doc__ or "").split("\n\n")[1]
     parts = [
-        "# Performance of the model engine",
-        "Written by `python -m bench.performance`. CPU seconds on one thread; peak memory is what the work added to\n"
-        "that of the process before it.",
-        "## Beside mbi 2.0.0",
+        "# Performance",
+        "Written by `python -m bench.performance` and `python -m bench.costs`. CPU seconds on one thread. Tables\n"
+        "larger than memory, and databases: [where the table lives](scale.md).",
+        *costs.sections(),
+        "## The model engine beside mbi 2.0.0",
         explained,
     ]
     for kind in (("rows",), ("triples",), [name for name in compared if "@" in name]):
         parts += [markdown([row for name in kind for row in kept[name]])] if set(kind) & set(compared) else []
+    parts += ["Below, peak memory is what the work added to that of the process before it."]
     for name, (title, _, _) in GROWTH.items():
         parts += [f"## {title}", markdown(kept[name])] if name in kept else []
     return "\n\n".join(parts) + "\n"
@@ -138,11 +140,20 @@ def page(kept: dict[str, list[Row]]) -> str:
 
 def keep(name: str, rows: list[Row]) -> None:
     """Remember the rows of one benchmark, and write the page again."""
-    kept: dict[str, list[Row]] = json.loads(KEPT.read_text()) if KEPT.exists() else {}
-    kept[name] = rows
+    kept = _kept() | {name: rows}
     KEPT.parent.mkdir(exist_ok=True)
     KEPT.write_text(json.dumps(kept, indent=1, ensure_ascii=False))
-    PAGE.write_text(page(kept))
+    write_page()
+
+
+def write_page() -> None:
+    """docs/performance.md from all that was measured so far."""
+    PAGE.write_text(page(_kept()))
+
+
+def _kept() -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    return found
 
 
 def main() -> None:

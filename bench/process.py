@@ -28,3 +28,10 @@ def in_a_process(module: str, function: str, *words: Any) -> dict[str, Any]:
         return {"failed": done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit {done.returncode}"}
     result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return result
+
+
+def needed(found: dict[str, Any]) -> dict[str, Any]:
+    """The same; a call that failed ends the benchmark."""
+    if "failed" in found:
+        raise RuntimeError(found["failed"])
+    return found

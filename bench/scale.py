@@ -1,4 +1,4 @@
-"""Tables larger than memory in, more rows than memory out: CPU seconds and peak memory as the work grows.
+"""Tables larger than memory in, more rows than memory out, very wide tables: CPU seconds and peak memory.
 
 Every step is a process of its own on one thread. The made-up table has 20 columns along a chain; it is written to a
 temporary folder (about 2 GB for 100 million rows) and removed.
@@ -13,10 +13,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bench.process import in_a_process
+from bench.process import in_a_process, needed
 
 COLUMNS = 20
 PART = 10_000_000
+GENEROUS, LITTLE = 4 << 30, 512 << 20
 
 
 def sizes() -> dict[str, int]:
@@ -47,12 +48,14 @@ def write_rows(folder: str, rows: int) -> dict[str, float]:
     return {}
 
 
-def synthesize(folder: str, release: str) -> dict[str, float]:
+def synthesize(folder: str, release: str, memory: int) -> dict[str, float]:
     """A whole run of mst, without its rows."""
     import hedgerow as hr
+    from hedgerow.progress import Limits
 
     schema = hr.Schema.parse(schema_text(sizes()))
-    hr.synthesize(folder, schema, hr.Budget(1.0, 1e-9), "mst").save(release)
+    limits = Limits(memory=memory)
+    hr.synthesize(folder, schema, hr.Budget(1.0, 1e-9), "mst", limits=limits).save(release)
     return {}
 
 
@@ -82,12 +85,10 @@ def draw(release: str, folder: str, rows: int) -> dict[str, float]:
     return {}
 
 
-def many_columns(columns: int, rows: int) -> dict[str, float]:
-    """mst on a chain of narrow columns."""
+def many_columns(method: str, columns: int, rows: int, seconds: float | None) -> dict[str, float]:
+    """A chain of narrow columns."""
     import numpy as np
     import pyarrow as pa
-
-    import hedgerow as hr
 
     coins = np.random.default_rng(0)
     widths = {f"c{place}": 2 + place % 10 for place in range(columns)}
@@ -95,8 +96,29 @@ def many_columns(columns: int, rows: int) -> dict[str, float]:
     for name, size in widths.items():
         before = np.where(coins.random(rows) < 0.5, before % size, coins.integers(0, size, rows))
         table[name] = before.astype(np.uint8)
-    hr.synthesize(pa.table(table), hr.Schema.parse(schema_text(widths)), hr.Budget(1.0, 1e-9), "mst").sample()
-    return {}
+    return _whole_run(pa.table(table), widths, method, seconds)
+
+
+def many_values(method: str, values: int, rows: int, seconds: float | None) -> dict[str, float]:
+    """Ten narrow columns, the first of them told by a column of very many values."""
+    import numpy as np
+    import pyarrow as pa
+
+    coins = np.random.default_rng(0)
+    wide = (coins.pareto(1.0, rows) * 100).astype(np.int64) % values
+    table = {"wide": wide, "c0": wide % 8} | {f"c{place}": coins.integers(0, 8, rows) for place in range(1, 10)}
+    return _whole_run(pa.table(table), {"wide": values} | {f"c{place}": 8 for place in range(10)}, method, seconds)
+
+
+def _whole_run(table: Any, widths: dict[str, int], method: str, seconds: float | None) -> dict[str, float]:
+    import hedgerow as hr
+    from hedgerow.progress import Limits
+
+    limits = Limits(seconds=seconds)
+    begin = time.monotonic()
+    schema = hr.Schema.parse(schema_text(widths))
+    hr.synthesize(table, schema, hr.Budget(1.0, 1e-9), method, limits=limits).sample()
+    return {"wall_s": time.monotonic() - begin}
 
 
 def spent(function: str, *words: Any) -> dict[str, float]:
@@ -107,43 +129,38 @@ def spent(function: str, *words: Any) -> dict[str, float]:
     return found | {"cpu_s": time.process_time(), "peak_mb": peak_rss_mb()}
 
 
-def step(function: str, *words: Any) -> dict[str, float]:
-    """`spent` in a process of its own; a step that fails ends the benchmark."""
-    found = in_a_process("bench.scale", "spent", function, *words)
-    if "failed" in found:
-        raise RuntimeError(found["failed"])
-    return found
+def step(function: str, *words: Any) -> dict[str, Any]:
+    """`spent` in a process of its own."""
+    return in_a_process("bench.scale", "spent", function, *words)
 
 
 def run() -> list[dict[str, Any]]:
     most = int(float(os.environ.get("HEDGEROW_SCALE", "1e8")))
-    rows: list[dict[str, Any]] = []
+    lines: list[dict[str, Any]] = []
+
+    def line(what: str, size: int, found: dict[str, Any]) -> None:
+        lines.append({"what": what, "size": size, **found})
+        print(lines[-1], file=sys.stderr, flush=True)
+
     with tempfile.TemporaryDirectory(prefix="hedgerow-bench-") as folder:
         release = f"{folder}/r.release"
+        few, many = f"{folder}/few", f"{folder}/many"
+        needed(step("write_rows", few, most // 10))
+        line("mst, rows in", most // 10, step("synthesize", few, release, GENEROUS))
+        line("mst, rows in, --max-memory 512M", most // 10, step("synthesize", few, release, LITTLE))
+        for what, memory in (("count pairs, in memory", 1 << 40), ("count pairs, on disk", 0)):
+            line(what, most // 10, step("count", few, memory))
+        needed(step("write_rows", many, most))
+        line("mst, rows in", most, step("synthesize", many, release, GENEROUS))
         for size in (most // 10, most):
-            table = f"{folder}/{size}"
-            step("write_rows", table, size)
-            rows.append(
-                {
-                    "what": "mst, rows in",
-                    "size": size,
-                    **step("synthesize", table, release),
-                }
-            )
-            print(rows[-1], file=sys.stderr, flush=True)
-            if size < most:
-                for what, memory in (("count pairs, in memory", 1 << 40), ("count pairs, on disk", 0)):
-                    rows.append({"what": what, "size": size, **step("count", table, memory)})
-                    print(rows[-1], file=sys.stderr, flush=True)
-        for size in (most // 10, most):
-            found = step("draw", release, f"{folder}/out{size}", size)
-            rows.append({"what": "rows out", "size": size, **found, "rows_per_s": size / found["cpu_s"]})
-            print(rows[-1], file=sys.stderr, flush=True)
-    rows.append(
-        {
-            "what": "mst, columns (100,000 rows)",
-            "size": 500,
-            **step("many_columns", 500, 100_000),
-        }
-    )
-    return rows
+            found = needed(step("draw", release, f"{folder}/out{size}", size))
+            line("rows out", size, found | {"rows_per_s": size / found["cpu_s"]})
+    for method, seconds in (("mst", None), ("aim", 300.0), ("field-groups", 300.0)):
+        line(f"{method}, columns (100,000 rows)", 500, step("many_columns", method, 500, 100_000, seconds))
+    for method, seconds in (("independent", None), ("mst", None), ("aim", 300.0)):
+        line(
+            f"{method}, values of one column (100,000 rows)",
+            10**6,
+            step("many_values", method, 10**6, 100_000, seconds),
+        )
+    return lines
