@@ -5,6 +5,7 @@ import itertools
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -31,6 +32,22 @@ class DuckDBFiles:
         return f"duckdb://{file}/people"
 
 
+SPARK_ON_ONE_CORE = {
+    "spark.master": "local[1]",
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # tiny work is not worth compiling well
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.sql.session.timeZone": "UTC",
+}
+
+
 def spark_or_skip():
     """`pyspark.sql`, where Spark can run."""
     pytest.importorskip("ibis", reason="hedgerow[engines] is not installed")
@@ -44,25 +61,10 @@ class SparkFolders:
 
     def __init__(self, folder):
         sql = spark_or_skip()
-        settings = {
-            "spark.master": "local[1]",
-            "spark.ui.enabled": "false",
-            "spark.sql.shuffle.partitions": "1",
-            "spark.driver.memory": "1g",
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # tiny work is not worth compiling well
-            "spark.sql.codegen.wholeStage": "false",
-            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-            "spark.sql.adaptive.enabled": "false",
-            "spark.ui.showConsoleProgress": "false",
-            "spark.driver.bindAddress": "127.0.0.1",
-            "spark.driver.host": "127.0.0.1",
-            "spark.local.dir": str(folder),
-            "spark.sql.warehouse.dir": str(folder / "warehouse"),
-            "spark.sql.session.timeZone": "UTC",
-        }
-        builder = sql.SparkSession.builder
-        for key, value in settings.items():
+        builder = sql.SparkSession.builder.config("spark.local.dir", str(folder))
+        for key, value in SPARK_ON_ONE_CORE.items():
             builder = builder.config(key, value)
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers run what the tests run
         self.session = builder.getOrCreate()
         self.folder = folder
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hedgerow as hr
-from databases import DuckDBFiles, PostgresServer, SparkFolders, spark_or_skip
+from databases import SPARK_ON_ONE_CORE, DuckDBFiles, PostgresServer, SparkFolders, spark_or_skip
 from hedgerow import methods
 from hedgerow.audit import check_engine
 from hedgerow.audit.engine import SCHEMA, odd_table, sample_queries, sample_table
@@ -25,6 +25,7 @@ from hedgerow.engines.source import open_source
 from hedgerow.engines.sql.location import open_database
 from hedgerow.engines.sql.spill import SpillFolder
 from hedgerow.errors import TableError
+from hedgerow.models.model import BLOCK_ROWS
 from hedgerow.private.exact import SparseCounts
 from hedgerow.private.ledger import Ledger
 from hedgerow.private.mechanisms import Mechanisms
@@ -385,9 +386,8 @@ def test_a_killed_run_leaves_no_file_after_the_next_start(duckdb, tmp_path, monk
 @pytest.mark.engines
 def test_a_killed_run_leaves_no_block_of_rows_after_the_next_start_of_spark(tmp_path, monkeypatch):
     spark_or_skip()
-    small = "--master local[1] --driver-memory 512m --conf spark.sql.shuffle.partitions=1 --conf spark.ui.enabled=false"
-    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"{small} pyspark-shell")
-    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    settings = " ".join(f"--conf {key}={value}" for key, value in SPARK_ON_ONE_CORE.items())
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"{settings} pyspark-shell")
     table, left = tmp_path / "people.parquet", tmp_path / "left"
     pq.write_table(people(), table)
     left.mkdir()
@@ -401,6 +401,21 @@ def test_a_killed_run_leaves_no_block_of_rows_after_the_next_start_of_spark(tmp_
     process.communicate()
     assert process.returncode == 0
     assert not list(left.iterdir())
+
+
+@pytest.mark.engines
+def test_workers_draw_the_rows_of_the_release(spark):
+    rows = BLOCK_ROWS + 5
+    schema = Schema.parse(
+        "columns:\n  grade: {type: category, values: [low, high], missing: true}\n"
+        "  seen: {type: datetime, min: 2020-01-01, max: 2020-01-02, step: hour}\n"
+    )
+    table = pa.table({"grade": ["low", None], "seen": ["2020-01-01", "2020-01-02"]})
+    release = hr.synthesize(table, schema, hr.Budget(1.0, 1e-9), "independent")
+    drawn = release.to_spark(spark.session, rows, seed=3)
+    assert drawn.rdd.getNumPartitions() == 2
+    assert drawn.toArrow().cast(release.encoding.arrow_schema).equals(release.sample(rows, seed=3))
+    assert release.to_spark(spark.session, 0).count() == 0
 
 
 def test_the_file_of_a_database_is_not_written_to(duckdb):

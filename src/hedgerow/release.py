@@ -109,6 +109,12 @@ class Release:
 
         return polars.from_arrow(self.table())
 
+    def to_spark(self, session: Any, rows: int | None = None, seed: int = 0) -> Any:
+        """The rows of `sample` as a Spark frame that the workers fill."""
+        from hedgerow import spark
+
+        return spark.frame(self, session, self.estimated_rows if rows is None else rows, seed)
+
     def marginal(self, columns: Sequence[str]) -> ModelAnswer:
         """The model's answer for some columns, over the attributes that code them."""
         known = self.encoding.columns

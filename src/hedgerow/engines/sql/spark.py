@@ -13,10 +13,13 @@ from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql.functions import broadcast
 
 from hedgerow.engines.source import BATCH_ROWS
 from hedgerow.engines.sql.database import Database, count
 from hedgerow.engines.sql.spill import SpillFolder
+
+_FEW = 1 << 17
 
 
 class Spark(Database):
@@ -51,19 +54,22 @@ class Spark(Database):
     def hold(self, question: Any) -> Any:
         """Checkpointed: partitions that get lost are an error, not computed anew from a table that may have changed."""
         with self.asking():
-            return self._named(self._session.sql(self._backend.compile(question)).localCheckpoint(eager=True))
+            held = self._session.sql(self._backend.compile(question)).localCheckpoint(eager=True)
+            return self._named(held, held.limit(_FEW + 1).count())
 
     def upload(self, columns: Mapping[str, Any]) -> Any:
         with self.asking():
-            return self._named(self._session.createDataFrame(pa.table(dict(columns))))
+            table = pa.table(dict(columns))
+            return self._named(self._session.createDataFrame(table), len(table))
 
     def drop(self, held: Any) -> None:
         with self.asking():
             self._session.catalog.dropTempView(held.get_name())
 
-    def _named(self, frame: Any) -> Any:
+    def _named(self, frame: Any, rows: int) -> Any:
+        """Few rows are sent to every worker, so that the table that they are joined with stays where it is."""
         name = self._next_name()
-        frame.createOrReplaceTempView(name)
+        (broadcast(frame) if rows <= _FEW else frame).createOrReplaceTempView(name)
         return self._backend.table(name)
 
     def _reason(self, error: Exception) -> str | None:
