@@ -65,7 +65,7 @@ class Printed:
         choosing = whole.share(0.1 / self.rounds)
         for number in range(self.rounds):
             used = 1 - curator.remaining.units / whole.units
-            allowed = within(domain, model, list(marginals), self.size * max(used, 0.1))
+            allowed = within(domain, model.cliques, list(marginals), self.size * max(used, 0.1))
             last = number == self.rounds - 1 or progress.out_of_time()
             measured.append(self.select({m: marginals[m] for m in allowed}, model, curator, choosing, last))
             calls = rough_calls(model) if curator.remaining else MOST_CALLS

@@ -81,7 +81,7 @@ def test_the_same_seed_draws_the_same_rows_but_never_the_same_noise(hedgerow, pe
 
 def test_methods_and_examples_explain_themselves(hedgerow, tmp_path):
     assert "aim            Adaptive and iterative mechanism (default)" in hedgerow("methods").out
-    about = hedgerow("methods", "independent").out
+    about = hedgerow("methods", "mst").out
     assert "Why it is private" in about
     assert "merge = 3.0" in about
     made = hedgerow("example", "opm", "-o", "opm.csv", "--rows", 300)
@@ -115,16 +115,16 @@ def test_the_demo_says_what_it_does_and_where_things_are(hedgerow, tmp_path):
         ({"extra": ["--delta", "1"]}, "delta must be at least 0 and below 1"),
         ({"extra": ["--delta", "-1e-9"]}, "delta must be"),
         ({"extra": ["-m", "independant"]}, 'Did you mean "independent"'),
-        ({"extra": ["--set", "merg=3"]}, 'Did you mean "merge"'),
-        ({"extra": ["--set", "merge=many"]}, "takes a number"),
-        ({"extra": ["--set", "merge=nan"]}, "takes a number"),
-        ({"extra": ["--set", "merge=-1"]}, "takes a number"),
+        ({"extra": ["-m", "mst", "--set", "merg=3"]}, 'Did you mean "merge"'),
+        ({"extra": ["-m", "mst", "--set", "merge=many"]}, "takes a number"),
+        ({"extra": ["-m", "mst", "--set", "merge=nan"]}, "takes a number"),
+        ({"extra": ["-m", "mst", "--set", "merge=-1"]}, "takes a number"),
         ({"extra": ["--delta", "1e-300"]}, "needs delta > 0"),
         ({"extra": ["-m", "os:path"]}, "is not a method"),
         ({"extra": ["--max-memory", "1KB"]}, "at least 64MB"),
         ({"extra": ["--max-time", "soon"]}, "is not a time"),
         ({"epsilon": "1e300"}, "at most 1e+06"),
-        ({"extra": ["--set", "merge"]}, "option=value"),
+        ({"extra": ["-m", "mst", "--set", "merge"]}, "option=value"),
         ({"extra": ["--workload", "2"]}, 'independent has no option "workload"'),
         ({"extra": ["-m", "aim", "--workload", "missing.yaml"]}, "neither a degree"),
         ({"extra": ["-m", "aim", "--workload", "2", "--target", "wage"]}, 'unknown column "wage"'),

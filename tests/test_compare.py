@@ -180,13 +180,13 @@ def test_words_of_others_are_not_passed_on():
 
 def test_the_command(hedgerow, place):
     done = hedgerow(
-        *("compare", "people.parquet", "-s", "people.yaml", "-o", "out", "--methods", "independent", "--epsilons", "1"),
-        *("--runs", 1, "--metrics", "tvd1", "--set", "independent.merge=2", "--json", "-q"),
+        *("compare", "people.parquet", "-s", "people.yaml", "-o", "out", "--methods", "mst", "--epsilons", "1"),
+        *("--runs", 1, "--metrics", "tvd1", "--set", "mst.merge=2", "--json", "-q"),
     )
     assert done.code == 0, done.err
     rows = {row["name"]: row for row in done.json["rows"]}
     assert done.json["private"] is True
-    assert rows["independent"]["options"] == '{"merge": "2"}'
+    assert rows["mst"]["options"] == '{"merge": "2"}'
     assert done.err == ""
     wrong = hedgerow("compare", "people.parquet", "-s", "people.yaml", "-o", "out", "--epsilons", "1,x")
     assert wrong.code == 2

@@ -47,12 +47,12 @@ groups:
 def test_attributes_and_columns_are_many_to_many(people: Schema) -> None:
     encoding = people.encoding()
     assert encoding.domain.attributes == (
-        Attribute("age", 117, ordered=True),
-        Attribute("wage", 52, ordered=True),
-        Attribute("wage:heap", 4),
-        Attribute("covered+payer", 4),
-        Attribute("sex", 4),
-        Attribute("site", 300),
+        Attribute("age", 117, line=116),
+        Attribute("wage", 52, line=50),
+        Attribute("wage:heap", 4, line=0),
+        Attribute("covered+payer", 4, line=0),
+        Attribute("sex", 4, line=0),
+        Attribute("site", 300, line=None),
     )
     assert encoding.columns == ("age", "wage", "covered", "sex", "payer", "site")
     assert (encoding.person, encoding.rows_per_person) == ("id", 3)

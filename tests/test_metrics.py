@@ -36,7 +36,7 @@ def test_the_worst_marginals_come_first():
 
 
 two_columns = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 6)), min_size=2, max_size=40)
-GRADES = Domain([Attribute("x", 5, ordered=True), Attribute("y", 7, ordered=True)])
+GRADES = Domain([Attribute("x", 5, line=5), Attribute("y", 7, line=7)])
 LINE = {"x": 5, "y": 7}
 
 
@@ -91,7 +91,7 @@ class TestCorrelations:
         coins = np.random.default_rng(1)
         x = coins.integers(0, 1000, 3000)
         y = np.clip(4 * x + coins.integers(0, 1500, 3000), 0, 4999)
-        wide = Domain([Attribute("x", 1001, ordered=True), Attribute("y", 5001, ordered=True)])
+        wide = Domain([Attribute("x", 1001, line=1001), Attribute("y", 5001, line=5001)])
         coded = table(np.column_stack([x, y]), wide)
         line = {"x": 1000, "y": 5000}
         assert kendall(coded, wide, line).matrix[0, 1] == pytest.approx(stats.kendalltau(x, y).statistic, abs=0.01)
@@ -118,7 +118,7 @@ class TestConjunctions:
         assert conjunction_error(table(REAL), table(SYNTHETIC), asked[2:]) == pytest.approx(math.log(0.25 / 1e-6))
 
     def test_each_has_4_to_8_conditions_that_its_row_meets(self):
-        domain = Domain([Attribute(f"x{place}", 3 + place, ordered=place % 2 == 0) for place in range(12)])
+        domain = Domain([Attribute(f"x{place}", 3 + place, line=(3 + place) * (place % 2 == 0)) for place in range(12)])
         coins = np.random.default_rng(0)
         rows = {each.name: coins.integers(0, each.size, 50).astype(each.dtype) for each in domain}
         asked = random_conjunctions(rows, domain, seed=3)

@@ -15,8 +15,9 @@ from hedgerow.audit.method import BUDGETS, KINDS, Pair, pairs, replay_pair
 from hedgerow.budget import Amount, Currency
 from hedgerow.domain import Domain
 from hedgerow.errors import OptionError
-from hedgerow.methods import ppsyn
-from hedgerow.methods.ppsyn import PPSyn, considered, next_budget
+from hedgerow.methods import ppsyn, rounds
+from hedgerow.methods.ppsyn import PPSyn
+from hedgerow.methods.rounds import considered, next_budget, resolutions
 from hedgerow.private.ledger import Ledger
 from hedgerow.private.vault import Vault
 from hedgerow.progress import Limits, Progress
@@ -87,13 +88,11 @@ def test_partitions_follow_the_budget():
 
 
 def test_a_marginal_is_offered_in_two_resolutions_unless_it_is_small():
-    class Public:
-        domain = Domain.of({"a": 10, "b": 20})
-
+    domain = Domain.of({"a": 10, "b": 20})
     counts = np.random.default_rng(0).random((10, 20))
 
     def cells(most):
-        offered = list(PPSyn().partitioned(Public, ("a", "b"), counts, most))
+        offered = list(resolutions(domain, ("a", "b"), counts, most))
         for query, answer in offered:
             assert answer == pytest.approx(query.aggregate(counts))
         return [query.cells for query, _ in offered]
@@ -125,7 +124,7 @@ def test_a_round_considers_no_more_cells_than_it_can_and_pairs_first(monkeypatch
 
     marginals = [*Public.domain.marginals(3), *Public.domain.marginals(2)]
     assert considered(Public, marginals) == marginals
-    monkeypatch.setattr(ppsyn, "CELLS_A_ROUND", 28 * 16 + 10 * 64)
+    monkeypatch.setattr(rounds, "CELLS_A_ROUND", 28 * 16 + 10 * 64)
     chosen = considered(Public, marginals)
     assert {m for m in chosen if len(m) == 2} == set(Public.domain.marginals(2))
     assert sum(len(m) == 3 for m in chosen) == 10
@@ -205,13 +204,18 @@ def test_a_printed_release_has_no_guarantee_and_no_ledger_takes_it(printed, tabl
     assert "ppsyn-printed" not in hr.methods.names()
 
 
-def test_a_partition_from_exact_counts_is_caught():
+def test_a_partition_from_exact_counts_is_caught(monkeypatch):
     class Peeking(PPSyn):
-        def partitioned(self, curator, marginal, counts, blocks):
-            vault = curator._base
-            assert isinstance(vault, Vault)
-            exact = next(vault._engine.count([curator._translate(MarginalQuery(curator.domain, marginal))])).opened()
-            yield from super().partitioned(curator, marginal, counts + exact.reshape(counts.shape), blocks)
+        def round(self, curator, *rest):
+            def peeking(domain, marginal, counts, *how):
+                vault = curator._base
+                assert isinstance(vault, Vault)
+                query = curator._translate(MarginalQuery(domain, marginal))
+                exact = next(vault._engine.count([query])).opened()
+                return resolutions(domain, marginal, counts + exact.reshape(counts.shape), *how)
+
+            monkeypatch.setattr(ppsyn, "resolutions", peeking)
+            return super().round(curator, *rest)
 
     crowded = next(pair for pair in pairs(len(KINDS)) if pair.kind == "many rows")
     enough = hr.Budget(100.0, 1e-9)  # for partitions of so few rows

@@ -137,7 +137,7 @@ def test_a_model_that_cannot_be_saved_is_caught():
             return Forgetful(inner.domain, inner.parts, inner.total)
 
     with pytest.raises(Violation):
-        check_method(Losing(merge=0.0))
+        check_method(Losing())
 
 
 def test_half_of_the_noise_is_noticed_in_what_survives_a_threshold():

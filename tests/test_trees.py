@@ -27,7 +27,7 @@ NO_NOISE = Noise("gaussian", 1e-9)
 @st.composite
 def domains(draw):
     sizes = draw(st.lists(st.integers(1, 7), min_size=2, max_size=5))
-    return Domain(Attribute(f"x{place}", size, draw(st.booleans())) for place, size in enumerate(sizes))
+    return Domain(Attribute(f"x{place}", size, size * draw(st.booleans())) for place, size in enumerate(sizes))
 
 
 def paths(query):
@@ -87,7 +87,7 @@ def test_a_full_tree_tells_every_combination_apart(domain, seed):
 
 @given(st.integers(2, 40), st.integers(2, 8), st.integers(0, 99))
 def test_ranges_are_stretches_of_neighbouring_codes(size, ranges, seed):
-    domain = Domain([Attribute("a", size, ordered=True), Attribute("b", 2)])
+    domain = Domain([Attribute("a", size, line=size), Attribute("b", 2)])
     tree = grow(domain, "b", 2, np.random.default_rng(seed), ranges=ranges)
     leaves = [leaf for _, leaf in paths(tree.query)]
     assert leaves == sorted(leaves)

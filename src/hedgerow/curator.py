@@ -56,15 +56,14 @@ class Recoding:
     maps: Mapping[str, IntArray]
 
     def target(self) -> Domain:
-        """The recoded domain. A merged attribute stays ordered only if its map never steps down."""
+        """The recoded domain. A merged attribute keeps its line only if the map keeps the order along it."""
         attributes = []
         for attribute in self.domain:
             mapping = self.maps.get(attribute.name)
             if mapping is None:
                 attributes.append(attribute)
             else:
-                ordered = attribute.ordered and bool((np.diff(mapping) >= 0).all())
-                attributes.append(Attribute(attribute.name, int(mapping.max()) + 1, ordered))
+                attributes.append(Attribute(attribute.name, int(mapping.max()) + 1, _line(attribute, mapping)))
         return Domain(attributes)
 
     def rows(self, table: CodedTable) -> CodedTable:
@@ -74,6 +73,15 @@ class Recoding:
             name: self.maps[name][codes].astype(target[name].dtype) if name in self.maps else codes
             for name, codes in table.items()
         }
+
+
+def _line(attribute: Attribute, mapping: IntArray) -> int | None:
+    """How many merged codes, the first ones, stand in order."""
+    if not attribute.line:
+        return attribute.line
+    line, rest = mapping[: attribute.line], mapping[attribute.line :]
+    kept = bool((np.diff(line) >= 0).all()) and not np.isin(rest, line).any() and line[0] == 0
+    return int(line[-1]) + 1 if kept else 0
 
 
 class Pool(Protocol):

@@ -30,19 +30,26 @@ IntArray: TypeAlias = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Attribute:
-    """A coded variable. `ordered` says that neighbouring codes are alike (numbers, dates, grades).
+    """A coded variable. The first `line` codes stand in their order, neighbours alike: numbers, days, grades.
+
+    0: they are in no order; None: nobody said. Codes for missing and other values come after the line.
 
     `hidden` says that the last code holds what was not declared; it is not written out, and needs no rows of its own.
     """
 
     name: str
     size: int
-    ordered: bool = False
+    line: int | None = None
     hidden: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.size < 1:
             raise SchemaError(f'attribute "{self.name}" has {self.size} values; it needs at least 1.')
+
+    @property
+    def ordered(self) -> bool:
+        """Whether an order was declared."""
+        return bool(self.line)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -61,7 +68,7 @@ class Domain:
 
     @classmethod
     def of(cls, sizes: Mapping[str, int]) -> Domain:
-        """The domain of unordered attributes with these sizes."""
+        """The domain of attributes with these sizes, of whose order nothing is known."""
         return cls(Attribute(name, size) for name, size in sizes.items())
 
     @property

@@ -14,6 +14,7 @@ _METHODS = {
     "aim": "hedgerow.methods.aim:AIM",
     "dpsyn": "hedgerow.methods.dpsyn:DPSyn",
     "field-groups": "hedgerow.methods.field_groups:FieldGroups",
+    "hedge": "hedgerow.methods.hedge:Hedge",
     "independent": "hedgerow.methods.independent:Independent",
     "match3": "hedgerow.methods.match3:Match3",
     "mst": "hedgerow.methods.mst:MST",

@@ -16,6 +16,7 @@ from hedgerow.budget import Amount
 from hedgerow.curator import Candidate, Curator
 from hedgerow.domain import Marginal
 from hedgerow.measurement import Measurement
+from hedgerow.methods.compression import compress
 from hedgerow.methods.method import About
 from hedgerow.methods.rounds import rough_calls, within
 from hedgerow.methods.start import measure_one_ways, start
@@ -74,8 +75,8 @@ class AIM:
         whole = curator.remaining
         workload = workload_of(curator, self.workload, self.target)
         with progress.phase("measure every column"):
-            begun = start(curator, LEAST_SHARE, self.merge)
-        compression = begun.compression
+            begun = start(curator, LEAST_SHARE)
+        compression = compress(curator.domain, begun.one_ways, self.merge)
         compressed = curator.recode(compression.recoding)
         wanted = closure(workload, compressed.domain)
         measured = compression.reexpress(begun.one_ways)
@@ -124,7 +125,7 @@ class AIM:
         worth = [m for m in wanted if noise * domain.cells(m) <= self.worth * model.total]
         return [
             Candidate(MarginalQuery(domain, marginal), wanted[marginal], noise * domain.cells(marginal))
-            for marginal in within(domain, model, worth, self.size * used)
+            for marginal in within(domain, model.cliques, worth, self.size * used)
         ]
 
     def affordable(self, curator: Curator, budget: Amount, wanted: Mapping[Marginal, float], total: float) -> Amount:

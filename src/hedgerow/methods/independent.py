@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from hedgerow.curator import Curator
-from hedgerow.domain import Counts
+from hedgerow.domain import Counts, Domain
 from hedgerow.measurement import Measurement, estimated_total
-from hedgerow.methods.compression import compress
 from hedgerow.methods.method import About
+from hedgerow.models.denoising import denoised
 from hedgerow.models.histograms import Histograms, Part, project_to_simplex
 from hedgerow.models.model import Model
 from hedgerow.progress import Progress
@@ -22,10 +20,6 @@ from hedgerow.query import MarginalQuery
 class Independent:
     """One noisy histogram per attribute."""
 
-    merge: float = field(
-        default=3.0, metadata={"help": "merge values whose noisy count is below this many standard deviations"}
-    )
-
     about: ClassVar[About] = About(
         name="independent",
         title="Independent columns",
@@ -34,7 +28,7 @@ class Independent:
             "All one-way counts are measured once in a single stack with integer noise; everything after that is "
             "post-processing of noisy counts."
         ),
-        paper="The common baseline; rare values are merged as in McKenna, Miklau, Sheldon (2021), arXiv:2108.04978.",
+        paper="The common baseline; noise is smoothed away where Stein's risk estimate (1981) says that it pays.",
     )
 
     def run(self, curator: Curator, progress: Progress) -> Model:
@@ -49,19 +43,15 @@ class Independent:
             progress.step(len(domain))
         with progress.phase("fit", len(domain)):
             total = estimated_total(measured)
-            singles = [measurement for measurement in measured if len(measurement.query.attributes) == 1]
-            compression = compress(domain, singles, self.merge)
-            target = compression.recoding.target()
-            counts = {marginal: np.zeros(target.cells(marginal)) for marginal in marginals}
-            joint = [measurement for measurement in measured if len(measurement.query.attributes) > 1]
-            for measurement in (*compression.reexpress(singles), *joint):
-                _place(counts[measurement.query.attributes], measurement)
-            parts = [Part(marginal, project_to_simplex(counts[marginal], total)) for marginal in marginals]
-            return compression.expand(Histograms(target, parts, total))
+            parts = [
+                Part(measurement.query.attributes, _counts(domain, measurement, total)) for measurement in measured
+            ]
+            return Histograms(domain, parts, total)
 
 
-def _place(counts: Counts, measurement: Measurement) -> None:
-    """Write a measurement's values into the cells that it measured."""
-    assert isinstance(measurement.query, MarginalQuery)
-    blocks = measurement.query.blocks
-    counts[slice(None) if blocks is None else np.flatnonzero(blocks >= 0)] = measurement.values
+def _counts(domain: Domain, measurement: Measurement, total: float) -> Counts:
+    """A histogram without its noise; one of two attributes is only made possible."""
+    names = measurement.query.attributes
+    if len(names) == 1:
+        return denoised(measurement, domain[names[0]], total).counts
+    return project_to_simplex(measurement.dense(), total)

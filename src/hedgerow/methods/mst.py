@@ -17,8 +17,9 @@ from hedgerow.budget import Amount
 from hedgerow.curator import Candidate, Curator
 from hedgerow.domain import Counts
 from hedgerow.measurement import Measurement
+from hedgerow.methods.compression import compress
 from hedgerow.methods.method import About
-from hedgerow.methods.start import Start, measure_one_ways, start
+from hedgerow.methods.start import measure_one_ways, start
 from hedgerow.models.estimation import fit
 from hedgerow.models.graphical import GraphicalModel
 from hedgerow.models.model import Model
@@ -72,17 +73,20 @@ class MST:
 
     def run(self, curator: Curator, progress: Progress) -> Model:
         with progress.phase("measure every column"):
-            begun = start(curator, LEAST_SHARE, self.merge)
-        compressed = curator.recode(begun.compression.recoding)
-        measured = begun.compression.reexpress(begun.one_ways)
+            begun = start(curator, LEAST_SHARE)
+        compression = compress(curator.domain, begun.one_ways, self.merge)
+        compressed = curator.recode(compression.recoding)
+        measured = compression.reexpress(begun.one_ways)
         with progress.phase("fit columns"):
             model = fit(compressed.domain, measured, total=begun.total, limits=progress.limits)
         if curator.remaining:
             with progress.phase("choose and measure pairs"):
-                measured += self.tree(compressed, model, progress) or self.sharpen(curator, begun)
+                measured += self.tree(compressed, model, progress) or compression.reexpress(
+                    measure_one_ways(curator, curator.remaining)  # nothing is worth a pair
+                )
             with progress.phase("fit"):
                 model = fit(compressed.domain, measured, total=begun.total, start=model, limits=progress.limits)
-        return begun.compression.expand(model)
+        return compression.expand(model)
 
     def tree(self, curator: Curator, model: GraphicalModel, progress: Progress) -> list[Measurement]:
         """Choose pairs by Kruskal's algorithm with the exponential mechanism, then measure them."""
@@ -124,11 +128,6 @@ class MST:
             for query in queries
             if noise * query.cells <= self.worth * model.total
         ]
-
-    def sharpen(self, curator: Curator, begun: Start) -> list[Measurement]:
-        """Nothing is worth a pair: measure the columns once more with what is left."""
-        again = measure_one_ways(curator, curator.remaining)
-        return begun.compression.reexpress(again)
 
 
 def impurity(counts: Counts) -> float:

@@ -7,19 +7,18 @@ budget is a function of noisy answers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
-
-import numpy as np
 
 from hedgerow.budget import Amount
 from hedgerow.curator import Candidate, Curator
 from hedgerow.domain import Counts, Marginal
 from hedgerow.errors import OptionError, listing, suggestion
 from hedgerow.measurement import Measurement
+from hedgerow.methods.compression import compress
 from hedgerow.methods.method import About
-from hedgerow.methods.rounds import rough_calls, within
+from hedgerow.methods.rounds import Known, considered, contribution, next_budget, resolutions, rough_calls, within
 from hedgerow.methods.start import measure_one_ways, start
 from hedgerow.methods.workloads import closure, workload_of
 from hedgerow.models.estimation import MOST_CALLS, fit
@@ -27,7 +26,6 @@ from hedgerow.models.graphical import GraphicalModel
 from hedgerow.models.model import Model
 from hedgerow.models.partitions import Partitions, error_splits, mass_splits, sorted_merges
 from hedgerow.progress import Progress
-from hedgerow.query import MarginalQuery
 
 FAMILIES: Mapping[str, Callable[[Counts, int], Partitions]] = {
     "mass": mass_splits,
@@ -38,12 +36,8 @@ CONTRIBUTION = 0.3
 """What a marginal is taken to contribute before it is measured, as a part of the rows."""
 FEWEST = 4
 """A partition into fewer blocks tells nothing of a relation: the least pair has 2 × 2 cells."""
-COARSE = 16
-"""A third of the blocks, where that is so many, is offered too: the choice then weighs detail against noise."""
 MORE_ROUNDS = 4.0
 """By how much the planned number of rounds may be exceeded."""
-CELLS_A_ROUND = 4_000_000
-"""Cells of all the marginals that one round considers; where there are more, lots decide, the small degrees first."""
 
 
 @dataclass(frozen=True)
@@ -108,8 +102,8 @@ class PPSyn:
         whole = curator.remaining
         workload = workload_of(curator, self.workload, self.target)
         with progress.phase("measure every column"):
-            begun = start(curator, self.one_ways, self.merge)
-        compression = begun.compression
+            begun = start(curator, self.one_ways)
+        compression = compress(curator.domain, begun.one_ways, self.merge)
         compressed = curator.recode(compression.recoding)
         wanted = {m: weight for m, weight in closure(workload, compressed.domain).items() if len(m) > 1}
         measured = compression.reexpress(begun.one_ways)
@@ -143,33 +137,19 @@ class PPSyn:
         """Partition every marginal, choose one, measure its blocks; None where nothing is worth its noise."""
         measuring = budget.share(self.measuring)
         count = self.blocks(curator, measuring, model.total)
-        marginals = within(curator.domain, model, considered(curator, list(wanted)), self.size * used)
+        marginals = within(curator.domain, model.cliques, considered(curator, list(wanted)), self.size * used)
         if count < FEWEST or not marginals:
             return None
+        domain, family = curator.domain, FAMILIES[self.partition]
         noise = curator.noise(measuring)[0].mean_absolute
         known = Known({})
         candidates = []
         for marginal in marginals:
-            for query, answer in self.partitioned(curator, marginal, model.marginal(marginal), count):
+            for query, answer in resolutions(domain, marginal, model.marginal(marginal), count, family):
                 known.of[query] = answer
                 candidates.append(Candidate(query, wanted[marginal], noise * query.cells))
         chosen = curator.select(candidates, against=known, spend=budget - measuring)
         return curator.measure([chosen.query], spend=measuring)[0]
-
-    def partitioned(
-        self, curator: Curator, marginal: Marginal, counts: Counts, most: int
-    ) -> Iterator[tuple[MarginalQuery, Counts]]:
-        """The marginal in so many blocks (or its cells where it has no more), and coarser, with the model's answers."""
-        flat = counts.reshape(-1)
-        if counts.size <= most:
-            yield MarginalQuery(curator.domain, marginal), flat
-        wanted = [count for count in (most, most // 3) if count < counts.size and (count == most or count >= COARSE)]
-        if wanted:
-            partitions = FAMILIES[self.partition](counts, wanted[0])
-        for count in wanted:
-            of_cell = partitions.blocks(count)
-            query = MarginalQuery(curator.domain, marginal, blocks=of_cell)
-            yield query, np.bincount(of_cell, weights=flat, minlength=query.cells).astype(np.float64)
 
     def blocks(self, curator: Curator, measuring: Amount, total: float) -> int:
         """So many blocks that their noise is the part η of what a marginal may contribute (the paper's Theorem 2)."""
@@ -193,37 +173,3 @@ class PPSyn:
         while budget <= curator.remaining and self.blocks(curator, budget.share(self.measuring), total) < FEWEST:
             budget = budget + budget
         return budget if budget <= curator.remaining else curator.remaining
-
-
-def considered(curator: Curator, marginals: Sequence[Marginal]) -> list[Marginal]:
-    """All of the marginals, or a part by lot, small degrees first, that has few enough cells for one round."""
-    domain = curator.domain
-    if sum(map(domain.cells, marginals)) <= CELLS_A_ROUND:
-        return list(marginals)
-    lots = curator.coins.permutation(len(marginals))
-    ordered = sorted((marginals[lot] for lot in lots), key=len)
-    cells = np.cumsum([domain.cells(marginal) for marginal in ordered], dtype=np.float64)
-    return [marginal for marginal, upto in zip(ordered, cells, strict=True) if upto <= CELLS_A_ROUND]
-
-
-@dataclass(frozen=True, eq=False)
-class Known:
-    """Answers that were computed already."""
-
-    of: dict[MarginalQuery, Counts]
-
-    def answers(self, queries: Sequence[MarginalQuery]) -> Iterator[Counts]:
-        return (self.of[query] for query in queries)
-
-
-def contribution(answer: Measurement, before: GraphicalModel, after: GraphicalModel) -> float:
-    """How far the model moved on what was measured, in multiples of the noise that it was shown."""
-    assert isinstance(answer.query, MarginalQuery)
-    [old], [new] = before.answers([answer.query]), after.answers([answer.query])
-    return float(np.abs(new - old).sum()) / (answer.noise.mean_absolute * answer.query.cells)
-
-
-def next_budget(budget: Amount, least: Amount, moved: float) -> Amount:
-    """More for a round when the last one hardly told more than its noise; less, but not below the plan, otherwise."""
-    factor = min(4.0, max(0.5, 2 / max(moved, 1e-9)))
-    return Amount(budget.currency, max(least.units, int(budget.units * factor)))

@@ -17,7 +17,7 @@ from hedgerow.budget import Amount
 from hedgerow.curator import INDEPENDENCE, Candidate, Curator
 from hedgerow.domain import Counts, Domain, Marginal
 from hedgerow.measurement import Measurement, Noise
-from hedgerow.methods.compression import Compression
+from hedgerow.methods.compression import Compression, compress
 from hedgerow.methods.method import About
 from hedgerow.methods.start import measure_one_ways, start
 from hedgerow.methods.views import measure, pooled, share_power, view
@@ -69,8 +69,8 @@ class PrivSyn:
     def run(self, curator: Curator, progress: Progress) -> Model:
         whole = curator.remaining
         with progress.phase("measure every column"):
-            begun = start(curator, LEAST_SHARE, self.merge)
-        compression = begun.compression
+            begun = start(curator, LEAST_SHARE)
+        compression = compress(curator.domain, begun.one_ways, self.merge)
         merged = curator.recode(compression.recoding)
         views = [one_way_view(compression, measurement) for measurement in begun.one_ways]
         if curator.remaining:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from hedgerow.budget import Amount
 from hedgerow.curator import Curator
 from hedgerow.measurement import Measurement, estimated_total
-from hedgerow.methods.compression import Compression, compress
 from hedgerow.query import MarginalQuery
 
 TOTAL_SHARE = 0.01
@@ -19,12 +18,11 @@ class Start:
     """What is known before any relation between attributes is measured."""
 
     one_ways: list[Measurement]
-    compression: Compression
     total: float
 
 
-def start(curator: Curator, least_share: float, merge: float) -> Start:
-    """Measure the total and every attribute by itself, and merge the codes that noise hides.
+def start(curator: Curator, least_share: float) -> Start:
+    """Measure the total and every attribute by itself.
 
     The one-way marginals get the part of the budget that public quantities suggest, at least `least_share` of it.
     """
@@ -34,7 +32,7 @@ def start(curator: Curator, least_share: float, merge: float) -> Start:
     share = max(least_share, one_way_share(curator, whole, rough))
     spend = curator.remaining if share >= 1 else whole.share(share)
     one_ways = measure_one_ways(curator, spend)
-    return Start(one_ways, compress(curator.domain, one_ways, merge), estimated_total([count, *one_ways]))
+    return Start(one_ways, estimated_total([count, *one_ways]))
 
 
 def measure_one_ways(curator: Curator, spend: Amount) -> list[Measurement]:

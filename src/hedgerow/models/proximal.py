@@ -162,15 +162,11 @@ def minimise(
             for share in (1.0, 1 / growth):
                 point = min(point, stage.at(multipliers * share), key=lambda candidate: candidate.value)
             oracle(point.potentials)
-        while True:
-            loss_now = oracle.terms.loss(point.answers)
-            scale = oracle.terms.scale(loss_now)
-            if point.gap <= (0.1 * tolerance if finely else ROUGHLY) * scale:
-                break
-            after = stage.advance(point)
-            if after is None or oracle.calls > most or progress.out_of_time():
-                return False
-            point = after
+        point, done = _solved(stage, point, 0.1 * tolerance if finely else ROUGHLY, most, progress)
+        if not done:
+            return False
+        loss_now = oracle.terms.loss(point.answers)
+        scale = oracle.terms.scale(loss_now)
         gained = abs(loss - loss_now)
         if finely and gained <= tolerance * scale:
             return True
@@ -180,3 +176,23 @@ def minimise(
         log_partition, answers = point.log_partition, point.answers
         history.rescale(growth)
         alpha *= growth
+
+
+def approach(
+    oracle: Oracle, start: Counts, alpha: float, tolerance: float, most: int, memory: int, progress: Progress
+) -> Counts:
+    """The potentials of one stage's solution, or of the best point that so many calls led to."""
+    stage = Stage(oracle, start, alpha, History(memory))
+    point = stage.point(np.zeros(len(oracle.terms)), start, *oracle(start))
+    return _solved(stage, point, tolerance, most, progress)[0].potentials
+
+
+def _solved(stage: Stage, point: Point, tolerance: float, most: int, progress: Progress) -> tuple[Point, bool]:
+    """Advance until the duality gap is this share of the loss; whether it came to be."""
+    terms = stage.terms
+    while point.gap > tolerance * terms.scale(terms.loss(point.answers)):
+        after = stage.advance(point)
+        if after is None or stage.oracle.calls > most or progress.out_of_time():
+            return point, False
+        point = after
+    return point, True

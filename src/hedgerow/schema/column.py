@@ -71,8 +71,8 @@ class Column(BaseModel, ABC):
         """The cells of this column."""
 
     @property
-    def has_order(self) -> bool:
-        """Whether neighbouring codes are alike."""
+    def has_order(self) -> bool | None:
+        """Whether neighbouring codes are alike; None where nobody said."""
         return True
 
     @property
@@ -104,7 +104,8 @@ class Column(BaseModel, ABC):
 
     def attributes(self, name: str) -> tuple[Attribute, ...]:
         """The coded attributes of a column of this name."""
-        return (Attribute(name, self.layout.size, self.has_order, self.layout.hidden is not None),)
+        line = None if self.has_order is None else self.layout.own * self.has_order
+        return (Attribute(name, self.layout.size, line, self.layout.hidden is not None),)
 
     @abstractmethod
     def encode(self, array: pa.Array) -> Encoded:

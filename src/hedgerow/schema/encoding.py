@@ -63,11 +63,7 @@ class Encoding:
 
     def line(self, attribute: str) -> int:
         """How many codes of an attribute, the first ones, are numbers or grades in their order; 0 where unordered."""
-        self.domain.place(attribute)
-        block = next(block for block in self.blocks if attribute in block.names)
-        column = self._columns[block.columns[0]]
-        single = len(block.columns) == 1 and attribute == block.names[0]
-        return column.layout.own if single and column.has_order else 0
+        return self.domain[attribute].line or 0
 
     def missing(self, column: str) -> BoolArray:
         """Which codes of the first of `attributes_of(column)` say that the column's value is missing."""

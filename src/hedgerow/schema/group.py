@@ -79,7 +79,7 @@ class GroupEncoding:
         self._steps = self._ladder()
         size = len(self.combinations)
         self._layout = Layout(size, 0, (), None, size, size + 1)
-        self.attribute = Attribute(group.name, self._layout.size, hidden=True)
+        self.attribute = Attribute(group.name, self._layout.size, line=0, hidden=True)
 
     def _code(self, group: Group) -> IntArray:
         """The allowed combinations as codes of the columns, in the order they are listed."""

@@ -173,7 +173,7 @@ class HeapedColumn(SteppedColumn):
 
     def attributes(self, name: str) -> tuple[Attribute, ...]:
         first = super().attributes(name)
-        return (*first, Attribute(f"{name}:heap", len(self.rules) + 1)) if self.rules else first
+        return (*first, Attribute(f"{name}:heap", len(self.rules) + 1, line=0)) if self.rules else first
 
     def labels(self) -> tuple[list[str], ...]:
         first = super().labels()

@@ -168,6 +168,7 @@ class Code(SteppedColumn):
 
     type: Literal["code"] = "code"
     size: Whole
+    ordered: Truth | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Code:
@@ -176,8 +177,8 @@ class Code(SteppedColumn):
         return self
 
     @property
-    def has_order(self) -> bool:
-        return False
+    def has_order(self) -> bool | None:
+        return self.ordered
 
     @cached_property
     def layout(self) -> Layout:

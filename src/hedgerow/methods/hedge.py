@@ -1,0 +1,210 @@
+"""Hedge: measure at the resolution that the budget can pay for, and believe it no more than its noise allows.
+
+A select–measure–generate loop like AIM (McKenna, Mullins, Sheldon, Miklau 2022), with five changes. Single columns are
+denoised and their rare codes merged before anything else; marginals are measured in blocks of like mass, so many that
+noise does not drown them; the fit stays near independent columns where the answers are mostly noise; several marginals
+are measured a round where many are planned; and where a model over everything at once is small, all of the workload
+is measured in one go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from hedgerow.budget import Amount
+from hedgerow.curator import Candidate, Curator, Recoding
+from hedgerow.domain import CodedTable, Domain, Marginal
+from hedgerow.measurement import Measurement, Noise
+from hedgerow.methods.columns import Columns
+from hedgerow.methods.coverings import covering, pairs_of
+from hedgerow.methods.method import About
+from hedgerow.methods.public import Relations, forest
+from hedgerow.methods.rounds import Known, considered, contribution, next_budget, resolutions, within
+from hedgerow.methods.start import measure_one_ways, start
+from hedgerow.methods.workloads import closure, workload_of
+from hedgerow.models.estimation import fit, fit_near
+from hedgerow.models.graphical import GraphicalModel
+from hedgerow.models.junction import size
+from hedgerow.models.model import Model
+from hedgerow.progress import Limits, Progress
+from hedgerow.query import MarginalQuery
+
+LEAST_SHARE = 0.05
+"""The single columns' part of the budget, at least."""
+NARROW = 16
+"""Where columns have fewer codes than this on average, more picks are planned, up to `MORE` times as many."""
+MORE = 4.0
+FEWEST = 4
+"""A marginal in fewer blocks tells nothing of a relation: the least pair has 2 × 2 cells."""
+LOOKS = 32
+"""Rounds that are planned at most; where there are more picks, a round makes several."""
+WORTH = 0.5
+"""Views are measured in one go where their expected noise is at most this part of the rows."""
+
+
+@dataclass(frozen=True)
+class Hedge:
+    """Several resolutions, adaptive, shrunk."""
+
+    workload: str = field(default="3", metadata={"help": "marginals that matter: a degree, or a file"})
+    target: str = field(default="", metadata={"help": "a column whose marginals weigh more"})
+    picks: float = field(
+        default=2.0, metadata={"help": "planned marginals per attribute; up to four times as many on narrow domains"}
+    )
+    measuring: float = field(default=0.9, metadata={"help": "part of a pick's budget that measures, the rest chooses"})
+    noise: float = field(default=0.25, metadata={"help": "expected noise of a marginal as a part of the rows, at most"})
+    size: float = field(default=4.0, metadata={"help": "largest model in MB, reached as the budget is spent"})
+
+    accounting: Literal["gdp", "zcdp"] = field(
+        default="gdp", metadata={"help": "gdp, or zcdp for the published budget (comparisons only)"}
+    )
+
+    about: ClassVar[About] = About(
+        name="hedge",
+        title="Hedged measurements",
+        summary="Measures marginals at the resolution that the budget can pay for, and shrinks what is mostly noise.",
+        argument=(
+            "Merged codes, blocks, candidates, budgets and the number of picks are made from earlier noisy answers and "
+            "public quantities. A row lies in one block of a partition, so its counts move by at most θ and so does "
+            "their L1 distance from the model, on which the exponential mechanism chooses; every pick is charged "
+            "whole, and the filter on Σμ² allows budgets to depend on answers."
+        ),
+        paper=(
+            "Ours; after McKenna, Mullins, Sheldon, Miklau (2022), AIM, PVLDB 15(11), and Zhang, Deng, Yin (2023), "
+            "PPSyn, arXiv:2310.06371."
+        ),
+    )
+
+    def run(self, curator: Curator, progress: Progress) -> Model:
+        whole = curator.remaining
+        workload = workload_of(curator, self.workload, self.target)
+        with progress.phase("measure every column"):
+            begun = start(curator, LEAST_SHARE)
+            columns = Columns.known_from(curator.domain, begun.one_ways, begun.total)
+        recoding = self.coarsening(curator, columns)
+        coarse = curator.recode(recoding)
+        measured = columns.measurements(recoding)
+        model = prior = first_model(coarse, columns, recoding, progress.limits)
+        wanted = {m: weight for m, weight in closure(workload, coarse.domain).items() if len(m) > 1}
+        views = self.views(coarse, workload.weights, columns.total)
+        if views:
+            with progress.phase("measure everything at once"):
+                measured += coarse.measure([MarginalQuery(coarse.domain, v) for v in views], spend=coarse.remaining)
+                model = fit_near(prior, measured, limits=progress.limits)
+        least = budget = self.planned(coarse)
+        with progress.phase("choose and measure marginals", 100):
+            while curator.remaining:
+                budget = self.affordable(coarse, budget, columns.total)
+                many = self.many(coarse, budget)
+                if progress.out_of_time() or curator.remaining.units < 2 * many * budget.units:
+                    budget = curator.remaining.share(1 / many)  # the last round spends everything
+                used = 1 - curator.remaining.units / whole.units
+                answers = self.round(coarse, budget, many, model, wanted, used)
+                measured += answers or measure_one_ways(coarse, coarse.remaining)
+                refitted = fit_near(prior, measured, limits=progress.limits, rough=bool(curator.remaining))
+                if answers:
+                    moved = float(np.mean([contribution(answer, model, refitted) for answer in answers]))
+                    budget = next_budget(budget, least, moved)
+                model = refitted
+                progress.step(100 * many * budget.units // whole.units)
+        return columns.expand(model, recoding)
+
+    def coarsening(self, curator: Curator, columns: Columns) -> Recoding:
+        """Merge what a pair with the least other column could not tell apart anyway."""
+        planned = self.planned(curator)
+        if not planned:
+            return Recoding(curator.domain, {})
+        return columns.coarsening(max(2.0, self.blocks(curator, planned, columns.total) / 2))
+
+    def planned(self, curator: Curator) -> Amount:
+        """A pick's budget, were all to cost the same: many narrow marginals, or few wide ones."""
+        domain = curator.domain
+        mean = sum(attribute.size for attribute in domain) / len(domain)
+        picks = self.picks * len(domain) * min(MORE, max(1.0, NARROW / mean))
+        return curator.remaining.share(min(1.0, 1 / picks))
+
+    def many(self, curator: Curator, budget: Amount) -> int:
+        """How many marginals a round picks: so many that about `LOOKS` rounds spend what is left."""
+        return max(1, curator.remaining.units // (LOOKS * budget.units))
+
+    def blocks(self, curator: Curator, budget: Amount, total: float) -> int:
+        """In how many blocks a pick for this budget is measured."""
+        return int(self.noise * total / curator.noise(budget.share(self.measuring))[0].mean_absolute)
+
+    def affordable(self, curator: Curator, budget: Amount, total: float) -> Amount:
+        """A pick's budget, doubled until its noise allows the fewest blocks that tell something."""
+        while budget and budget <= curator.remaining and self.blocks(curator, budget, total) < FEWEST:
+            budget = budget + budget
+        return budget if budget and budget <= curator.remaining else curator.remaining
+
+    def views(self, curator: Curator, workload: Mapping[Marginal, float], total: float) -> list[Marginal]:
+        """Marginals that hold the workload, where one model can hold them all and noise does not drown them."""
+        domain = curator.domain
+        if not curator.remaining or size(domain, pairs_of(workload)) > self.size * 2**20:
+            return []
+        found = covering(domain, workload)
+        noise = curator.noise(curator.remaining, [1.0] * len(found))[0].mean_absolute
+        return found if noise * max(map(domain.cells, found)) <= WORTH * total else []
+
+    def round(
+        self,
+        curator: Curator,
+        budget: Amount,
+        many: int,
+        model: GraphicalModel,
+        wanted: Mapping[Marginal, float],
+        used: float,
+    ) -> list[Measurement]:
+        """Choose so many marginals, each for `budget`, and measure their blocks; none where none is worth its noise."""
+        domain, measuring = curator.domain, budget.share(self.measuring)
+        blocks = self.blocks(curator, budget, model.total)
+        marginals = within(domain, model.cliques, considered(curator, list(wanted)), self.size * used)
+        if blocks < FEWEST or not marginals:
+            return []
+        noise = curator.noise(measuring)[0].mean_absolute
+        known = Known({})
+        candidates = []
+        for marginal in marginals:
+            for query, answer in resolutions(domain, marginal, model.marginal(marginal), blocks):
+                known.of[query] = answer
+                candidates.append(Candidate(query, wanted[marginal], noise * query.cells))
+        pool = curator.pool(candidates, against=known)
+        chosen: list[MarginalQuery] = []
+        while marginals and len(chosen) < many:
+            open_to = set(marginals)
+            among = np.flatnonzero([candidate.query.attributes in open_to for candidate in candidates])
+            chosen.append(candidates[pool.select(among, spend=budget - measuring)].query)
+            taken = [query.attributes for query in chosen]
+            left = [marginal for marginal in marginals if marginal not in taken]
+            marginals = within(domain, [*model.cliques, *taken], left, self.size * used) if len(chosen) < many else []
+        spend = Amount(measuring.currency, len(chosen) * measuring.units)
+        rest = curator.remaining - spend
+        return curator.measure(chosen, spend=curator.remaining if rest.units < budget.units // 2 else spend)
+
+
+def first_model(curator: Curator, columns: Columns, recoding: Recoding, limits: Limits) -> GraphicalModel:
+    """What is believed before relations are measured: independent columns, or a tree of the public table's pairs."""
+    if curator.public is None:
+        return columns.model(recoding)
+    domain = curator.domain
+    tree = public_pairs(domain, curator.public, columns.total, curator.coins)
+    return fit(domain, [*columns.measurements(recoding), *tree], total=columns.total, limits=limits)
+
+
+def public_pairs(domain: Domain, table: CodedTable, total: float, coins: np.random.Generator) -> list[Measurement]:
+    """A spanning tree of the pairs that depend most on each other in public rows, scaled to the private total."""
+    rows = len(next(iter(table.values())))
+    relations = Relations(domain, table, coins).information()
+    pairs = forest([(name,) for name in domain.names], {p: value for p, value in relations.items() if value > 0}).pairs
+    found = []
+    for pair in pairs:
+        query = MarginalQuery(domain, pair)
+        cells = np.ravel_multi_index([table[name].astype(np.int64) for name in pair], domain.shape(pair))
+        counts = np.bincount(cells, minlength=query.cells) * (total / rows)
+        error = total * np.sqrt(1 / (rows * query.cells))  # of a mean cell, were the rows drawn from the same people
+        found.append(Measurement(query, np.rint(counts).astype(np.int64), Noise("gaussian", float(error))))
+    return found

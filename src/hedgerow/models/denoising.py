@@ -1,0 +1,151 @@
+"""Noisy histograms made smooth: single columns whose cells hold little more than noise.
+
+Neighbouring codes of an ordered attribute hold alike counts, so a cell may borrow from its neighbours; the cells of an
+unordered one can only be drawn towards their common mean. How much is decided by Stein's unbiased risk estimate (Stein
+1981), which needs the noisy counts and their noise alone: this is post-processing.
+
+Cells that stand out from what surrounds them (heaped ages, the zero of a capital gain) keep their noisy counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hedgerow.domain import Attribute, Counts
+from hedgerow.measurement import Measurement
+from hedgerow.models.histograms import project_to_simplex
+
+WIDTHS = (0.7, 1.0, 1.5, 2.5, 4.0, 7.0, 12.0, 20.0)
+"""Standard deviations of the Gaussian kernels that are tried, in cells; wider ones where there are many cells."""
+WIDER = 1.7
+STANDS_OUT = 3.0
+"""A cell so many standard deviations from the mean around it is a spike."""
+REACH = 2
+"""So many cells on either side are what surrounds a cell."""
+
+DIRECT = 1 << 22
+"""Longer convolutions go through Fourier transforms."""
+FEW = 16
+"""Whether so few codes stand in order cannot be told from their counts."""
+FEWEST = 4
+"""Fewer cells have no mean worth being drawn to."""
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """What is known of one attribute: counts that add up to the total, each wrong by about `std`."""
+
+    counts: Counts
+    std: float
+
+
+class Smoothed(NamedTuple):
+    """Estimated counts of some cells, and how much of each is its own noisy count."""
+
+    counts: Counts
+    own: Counts
+
+
+def denoised(measurement: Measurement, attribute: Attribute, total: float) -> Column:
+    """The best guess at an attribute's own counts from one noisy measurement of all its cells."""
+    values, std = measurement.dense(), measurement.std
+    line = attribute.line
+    if line is None:  # nobody said: among many codes the risk decides
+        line = attribute.size if attribute.size > FEW else 0
+    options = [
+        _risked(values, Smoothed(*map(np.concatenate, zip(first, rest, strict=True))), std, total)
+        for first in (*_together(values[:line], std), *_by_kernels(values[:line], std))
+        for rest in _together(values[line:], std)
+    ]
+    return min(options, key=lambda option: option.std)
+
+
+def _risked(values: Counts, smoothed: Smoothed, std: float, total: float) -> Column:
+    """The counts made non-negative with the right sum, and their error by Stein's estimate.
+
+    The estimate is ‖values − counts‖² + (2·degrees of freedom − cells)·σ²; a cell that ends at 0 is not free. It is
+    taken to be at least what the degrees of freedom alone bring.
+    """
+    counts = project_to_simplex(smoothed.counts, total)
+    free = max(1.0, float(smoothed.own[counts > 0].sum()))
+    risk = float(((values - counts) ** 2).sum()) + (2 * free - len(values)) * std**2
+    return Column(counts, math.sqrt(max(risk, std**2 * free * free / len(values)) / len(values)))
+
+
+def _together(values: Counts, std: float) -> Iterator[Smoothed]:
+    """Cells in no order: as they are, and all that do not stand out drawn towards their mean (James, Stein 1961)."""
+    yield Smoothed(values, np.ones(len(values)))
+    inside = ~_spikes(values, std)
+    rest = int(inside.sum())
+    if rest >= FEWEST:
+        mean = float(values[inside].mean())
+        spread = float(((values[inside] - mean) ** 2).sum())
+        keep = max(0.0, 1 - (rest - 1) * std**2 / spread) if spread else 0.0
+        own = np.where(inside, keep + (1 - keep) / rest, 1.0)
+        yield Smoothed(np.where(inside, mean + keep * (values - mean), values), own)
+
+
+def _by_kernels(values: Counts, std: float) -> Iterator[Smoothed]:
+    """Cells in their order: each the mean of those around it, near ones weighing more; spikes stay as they are."""
+    spikes = _spikes_in_line(values, std)
+    inside = (~spikes).astype(np.float64)
+    for kernel in _kernels(len(values)):
+        mass = _around(inside, kernel)
+        mass = np.where(mass > 0, mass, 1.0)
+        counts = np.where(spikes, values, _around(values * inside, kernel) / mass)
+        yield Smoothed(counts, np.where(spikes, 1.0, 1 / mass))  # a kernel weighs its own cell 1
+
+
+def _kernels(cells: int) -> Iterator[Counts]:
+    width, widths = WIDTHS[-1], list(WIDTHS)
+    while (width := width * WIDER) < cells / 4:
+        widths.append(width)
+    for width in widths:
+        if width < cells / 2:
+            reach = np.arange(-math.ceil(4 * width), math.ceil(4 * width) + 1)
+            yield np.exp(-0.5 * (reach / width) ** 2)
+
+
+def _spikes_in_line(values: Counts, std: float) -> Mask:
+    """Cells far from the mean of their neighbours; found twice, as the first ones hide their neighbours."""
+    kernel = np.ones(2 * REACH + 1)
+    kernel[REACH] = 0.0
+    spikes = np.zeros(len(values), dtype=bool)
+    if len(values) <= REACH:
+        return spikes
+    for _ in range(2):
+        inside = (~spikes).astype(np.float64)
+        number = _around(inside, kernel)
+        mean = _around(values * inside, kernel) / np.maximum(number, 1.0)
+        away = np.abs(values - mean) / np.sqrt(1 + 1 / np.maximum(number, 1.0))
+        spikes = (away > STANDS_OUT * std) | (number == 0)
+    return spikes
+
+
+def _spikes(values: Counts, std: float) -> Mask:
+    """Cells far from the median of those that are not."""
+    spikes = np.zeros(len(values), dtype=bool)
+    while not spikes.all():
+        more = np.abs(values - np.median(values[~spikes])) > STANDS_OUT * std
+        if not (more & ~spikes).any():
+            break
+        spikes |= more
+    return spikes
+
+
+def _around(values: Counts, kernel: Counts) -> Counts:
+    """The kernel's sum at each cell; beyond the ends is nothing."""
+    half = len(kernel) // 2
+    if len(kernel) * len(values) <= DIRECT:
+        return np.convolve(values, kernel)[half : half + len(values)]
+    length = len(values) + len(kernel) - 1
+    sums: Counts = np.fft.irfft(np.fft.rfft(values, length) * np.fft.rfft(kernel, length), length)
+    return sums[half : half + len(values)]
