@@ -136,8 +136,8 @@ def sections() -> list[str]:
         f"A made-up table of {BASE.rows:,} rows and {BASE.columns} columns of {BASE.values} values each, ε = "
         f"{BASE.epsilon:g}; one thing varies at\na time. From the table in memory to as many synthetic rows; peak "
         "memory is that of the whole process. Runs have\n`--max-time 1m`, and a star marks those that it ended early: "
-        "what they had by then is what they released.\nOf rows out, ten times as many are left out where a draw took "
-        "more than a minute.",
+        "what they had by then is what they released.\nNo limit ends the drawing of rows; ten times as many are left "
+        "out where a draw took more than a minute.",
     ]
     works: dict[str, dict[float, Any]] = {**AXES, "Rows out, as Parquet files": {rows: rows for rows in ROWS_OUT}}
     for name, axis in works.items():

@@ -1,6 +1,8 @@
 // Elimination orders of a graph whose vertices have sizes, and what they cost.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -118,5 +120,73 @@ inline Elimination eliminate(Graph graph, const std::vector<double>& log_sizes, 
     }
     return result;
 }
+
+// Cells of the junction trees that a graph and some further cliques make, each clique added by itself. Components of
+// the graph do not touch each other's order, so only those that a clique reaches are eliminated anew.
+class JunctionCells {
+   public:
+    JunctionCells(const std::vector<double>& log_sizes, const std::vector<std::vector<int>>& cliques)
+        : log_sizes_(log_sizes), graph_(static_cast<int>(log_sizes.size()), cliques), component_(log_sizes.size(), -1) {
+        for (int a = 0; a < graph_.count; ++a) {
+            if (component_[a] >= 0) continue;
+            members_.push_back(reached_from(a));
+            std::sort(members_.back().begin(), members_.back().end());
+            for (int b : members_.back()) component_[b] = static_cast<int>(members_.size()) - 1;
+        }
+        for (const std::vector<int>& members : members_) cells_.push_back(of(members, {}));
+    }
+
+    double with(const std::vector<int>& clique) const {
+        std::vector<char> touched(members_.size(), 0);
+        for (int a : clique) touched[component_.at(a)] = 1;
+        std::vector<int> members;
+        Cells cells{};
+        for (size_t c = 0; c < members_.size(); ++c) {
+            if (touched[c]) {
+                members.insert(members.end(), members_[c].begin(), members_[c].end());
+            } else {
+                for (int rule = 0; rule < 2; ++rule) cells[rule] += cells_[c][rule];
+            }
+        }
+        std::sort(members.begin(), members.end());  // ties are broken by the order of vertices
+        const Cells anew = of(members, clique);
+        return std::min(cells[0] + anew[0], cells[1] + anew[1]);
+    }
+
+   private:
+    using Cells = std::array<double, 2>;  // one for each rule
+
+    const std::vector<double> log_sizes_;
+    const Graph graph_;
+    std::vector<int> component_;
+    std::vector<std::vector<int>> members_;
+    std::vector<Cells> cells_;
+
+    std::vector<int> reached_from(int start) const {
+        std::vector<int> found{start};
+        std::vector<char> seen(graph_.count, 0);
+        seen[start] = 1;
+        for (size_t next = 0; next < found.size(); ++next)
+            for (int b : graph_.neighbours(found[next]))
+                if (!seen[b]) seen[b] = 1, found.push_back(b);
+        return found;
+    }
+
+    Cells of(const std::vector<int>& members, const std::vector<int>& clique) const {
+        const auto place = [&members](int a) {
+            return static_cast<int>(std::lower_bound(members.begin(), members.end(), a) - members.begin());
+        };
+        std::vector<double> log_sizes;
+        Graph graph(static_cast<int>(members.size()), {});
+        for (int a : members) {
+            log_sizes.push_back(log_sizes_[a]);
+            for (int b : graph_.neighbours(a)) graph.join({place(a), place(b)});
+        }
+        std::vector<int> joined;
+        for (int a : clique) joined.push_back(place(a));
+        graph.join(joined);
+        return {eliminate(graph, log_sizes, Rule::least_size).cells, eliminate(graph, log_sizes, Rule::least_fill).cells};
+    }
+};
 
 }  // namespace hedgerow

@@ -153,15 +153,9 @@ std::vector<int> elimination_order(const std::vector<double>& sizes, const std::
 std::vector<double> junction_cells(const std::vector<double>& sizes, const std::vector<std::vector<int>>& cliques,
                                    const std::vector<std::vector<int>>& candidates) {
     nb::gil_scoped_release released;
-    const Graph graph(static_cast<int>(sizes.size()), cliques);
-    const std::vector<double> log_sizes = logarithms_of(sizes);
+    const JunctionCells cells(logarithms_of(sizes), cliques);
     std::vector<double> result;
-    for (const auto& candidate : candidates) {
-        Graph larger = graph;
-        larger.join(candidate);
-        result.push_back(std::min(eliminate(larger, log_sizes, Rule::least_size).cells,
-                                  eliminate(larger, log_sizes, Rule::least_fill).cells));
-    }
+    for (const auto& candidate : candidates) result.push_back(cells.with(candidate));
     return result;
 }
 

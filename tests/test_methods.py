@@ -40,6 +40,12 @@ def test_a_workload_is_a_degree_or_a_file_of_columns(tmp_path):
     assert workload_of(CURATOR, str(path)).weights == {("a", "b", "b:heap"): 1.0}
 
 
+@pytest.mark.parametrize(("columns", "degree"), [(107, 3), (108, 2), (700, 2)])
+def test_the_degree_is_lowered_on_tables_of_very_many_columns(columns, degree):
+    domain = Domain.of({f"c{place}": 2 for place in range(columns)})
+    assert {len(marginal) for marginal in workload_of(Public(domain, {}), "3").weights} == {degree}
+
+
 def test_a_target_weighs_its_marginals_more():
     weights = workload_of(CURATOR, "2", target="b").weights
     assert weights["a", "b"] == weights["b:heap", "c"] == 4 * weights["a", "c"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
+from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,17 @@ from hedgerow.errors import OptionError, listing, suggestion
 
 EMPHASIS = 4.0
 """How much more a marginal weighs that contains the target column."""
+MOST_MARGINALS = 200_000
+"""What a degree may come to: all triples of 107 columns. Where it is more, the degree is lowered, down to pairs."""
 
 
 def workload_of(curator: Curator, workload: str, target: str = "") -> Workload:
-    """All marginals of a degree (1, 2, 3 …) or those of a file, those with the target column weighing more."""
+    """All marginals of a degree (1, 2, 3 …) or those of a file, those with the target column weighing more.
+
+    On tables of very many columns the degree is lowered: nothing could go through all of them round by round.
+    """
     if workload.isdigit() and int(workload) > 0:
-        wanted = Workload.degree(curator.domain, int(workload))
+        wanted = Workload.degree(curator.domain, _feasible(int(workload), len(curator.domain)))
     else:
         wanted = _from_file(Path(workload), curator.domain, curator.columns)
     if not target:
@@ -30,6 +36,12 @@ def workload_of(curator: Curator, workload: str, target: str = "") -> Workload:
             for marginal, weight in wanted.weights.items()
         }
     )
+
+
+def _feasible(degree: int, columns: int) -> int:
+    while degree > 2 and comb(columns, degree) > MOST_MARGINALS:
+        degree -= 1
+    return degree
 
 
 def closure(workload: Workload, domain: Domain) -> dict[Marginal, float]:

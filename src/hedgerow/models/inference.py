@@ -9,7 +9,7 @@ them, so queries that eliminate alike share them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -59,6 +59,8 @@ class Inference:
         self._memory = memory
         self._leaves = [_mask(leaf) for leaf in plan.leaves]
         self._scopes = [_mask(bucket.scope) for bucket in plan.buckets]
+        self._leaves_with = _by_axis(plan.leaves, len(plan.layout.sizes))
+        self._scopes_with = _by_axis([bucket.scope for bucket in plan.buckets], len(plan.layout.sizes))
         self._ratio_base = len(plan.tables)
         self._summed: dict[int, Counts] = {}
         self._conditionals: dict[int, Counts] = {}
@@ -71,7 +73,7 @@ class Inference:
         wanted = _mask(axes)
         if not wanted:
             return np.ones(1)
-        parts = [component & wanted for component in self._components if component & wanted]
+        parts = list(dict.fromkeys(self._component_of[axis] & wanted for axis in axes))
         if len(parts) == 1:
             return self._table(wanted)
         return self._contract([(part, self._table(part)) for part in parts], wanted)
@@ -80,11 +82,11 @@ class Inference:
         """P(wanted) for attributes of one connected component."""
         if wanted in self._summed:
             return self._summed[wanted]
-        leaf = self._smallest(self._leaves, wanted)
+        leaf = self._smallest(self._leaves, self._leaves_with, wanted)
         if leaf is not None:
             table = self._marginals[self._plan.leaf_places[leaf]]
             return self._contract([(self._leaves[leaf], table)], wanted)
-        bucket = self._smallest(self._scopes, wanted)
+        bucket = self._smallest(self._scopes, self._scopes_with, wanted)
         if bucket is not None:
             return self._inside(bucket, wanted)
         first = min(self._bucket_of[attribute] for attribute in _axes(wanted))
@@ -269,16 +271,18 @@ class Inference:
         }
 
     @cached_property
-    def _components(self) -> list[int]:
-        """The attributes of every connected part of the model."""
+    def _component_of(self) -> dict[int, int]:
+        """For every attribute, the attributes of the connected part of the model that it is in."""
+        roots = {bucket.attribute: self._path(number)[-1] for number, bucket in enumerate(self._plan.buckets)}
         found: dict[int, int] = {}
-        for number, bucket in enumerate(self._plan.buckets):
-            root = self._path(number)[-1]
-            found[root] = found.get(root, 0) | 1 << bucket.attribute
-        return list(found.values())
+        for attribute, root in roots.items():
+            found[root] = found.get(root, 0) | 1 << attribute
+        return {attribute: found[root] for attribute, root in roots.items()}
 
-    def _smallest(self, scopes: list[int], wanted: int) -> int | None:
-        inside = [number for number, scope in enumerate(scopes) if not wanted & ~scope]
+    def _smallest(self, scopes: list[int], having: list[list[int]], wanted: int) -> int | None:
+        """The scope of fewest cells that holds all that is wanted; `having` lists the scopes of every attribute."""
+        first = (wanted & -wanted).bit_length() - 1
+        inside = [number for number in having[first] if not wanted & ~scopes[number]]
         return min(inside, key=lambda number: self._cells(scopes[number])) if inside else None
 
     def _axes_of(self, number: int) -> int:
@@ -288,6 +292,15 @@ class Inference:
         if mask not in self._cells_of:
             self._cells_of[mask] = self._plan.layout.cells(_axes(mask))
         return self._cells_of[mask]
+
+
+def _by_axis(scopes: Sequence[tuple[int, ...]], count: int) -> list[list[int]]:
+    """The numbers of the scopes that have each axis."""
+    having: list[list[int]] = [[] for _ in range(count)]
+    for number, scope in enumerate(scopes):
+        for axis in scope:
+            having[axis].append(number)
+    return having
 
 
 def _product(tables: list[Table], attribute: int) -> Table:
