@@ -146,6 +146,6 @@ def _around(values: Counts, kernel: Counts) -> Counts:
     half = len(kernel) // 2
     if len(kernel) * len(values) <= DIRECT:
         return np.convolve(values, kernel)[half : half + len(values)]
-    length = len(values) + len(kernel) - 1
+    length = 1 << (len(values) + len(kernel) - 2).bit_length()  # other lengths can take far longer
     sums: Counts = np.fft.irfft(np.fft.rfft(values, length) * np.fft.rfft(kernel, length), length)
     return sums[half : half + len(values)]

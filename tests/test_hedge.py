@@ -1,0 +1,310 @@
+"""Hedge and what it is made of: denoised columns, coarse domains, views, a fit that stays near its prior."""
+
+import itertools
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import hedgerow as hr
+from hedgerow.audit.method import check_method
+from hedgerow.curator import Recoding
+from hedgerow.domain import Attribute, Domain, Workload
+from hedgerow.evaluate import marginal_distances
+from hedgerow.measurement import Measurement, Noise
+from hedgerow.methods import hedge
+from hedgerow.methods.columns import Columns
+from hedgerow.methods.coverings import covering, pairs_of
+from hedgerow.methods.hedge import Hedge
+from hedgerow.models.denoising import denoised
+from hedgerow.models.estimation import fit, fit_near, loss
+from hedgerow.models.graphical import GraphicalModel
+from hedgerow.models.junction import plan
+from hedgerow.progress import Limits, Progress
+from hedgerow.query import MarginalQuery
+from hedgerow.samples import opm
+
+SCHEMA = hr.Schema.parse(opm.SCHEMA)
+
+
+def measured(values, std, name="a"):
+    domain = Domain.of({name: len(values)})
+    query = MarginalQuery(domain, (name,))
+    return Measurement(query, np.asarray(values, dtype=np.int64), Noise("gaussian", std))
+
+
+noisy = st.lists(st.integers(-50, 500), min_size=1, max_size=60)
+
+
+# single columns
+
+
+@given(noisy, st.floats(0.1, 300), st.data())
+def test_denoised_counts_are_a_histogram_of_the_total(values, std, data):
+    line = data.draw(st.one_of(st.none(), st.integers(0, len(values))))
+    column = denoised(measured(values, std), Attribute("a", len(values), line), 1000.0)
+    assert column.counts.min() >= 0
+    assert column.counts.sum() == pytest.approx(1000.0)
+    assert 0 < column.std <= 10 * std + np.abs(values).max() + 1000
+
+
+@given(noisy, st.floats(0.1, 300), st.randoms(use_true_random=False))
+def test_an_unordered_column_knows_no_neighbours(values, std, random):
+    order = list(range(len(values)))
+    random.shuffle(order)
+    plain = denoised(measured(values, std), Attribute("a", len(values), line=0), 1000.0).counts
+    shuffled = denoised(measured([values[place] for place in order], std), Attribute("a", len(values), line=0), 1000.0)
+    assert shuffled.counts == pytest.approx(plain[order])
+
+
+def rough(truth, std, seed):
+    return np.rint(truth + std * np.random.default_rng(seed).normal(size=len(truth)))
+
+
+HILL = 2000 * np.exp(-0.5 * ((np.arange(100) - 40) / 15) ** 2)
+
+
+def test_an_ordered_column_borrows_from_its_neighbours_and_knows_how_much_is_left():
+    raw, smooth, believed = [], [], []
+    for seed in range(20):
+        values = rough(HILL, 150, seed)
+        column = denoised(measured(values, 150), Attribute("a", 100, line=100), float(HILL.sum()))
+        raw.append(((values - HILL) ** 2).mean())
+        smooth.append(((column.counts - HILL) ** 2).mean())
+        believed.append(column.std**2)
+    assert np.mean(smooth) < np.mean(raw) / 4
+    assert np.mean(smooth) / 3 < np.mean(believed) < 3 * np.mean(smooth)
+
+
+def test_an_order_that_nobody_declared_is_found_where_there_is_one():
+    coins = np.random.default_rng(0)
+    values = rough(HILL, 150, 1)
+    total = float(HILL.sum())
+    known = denoised(measured(values, 150), Attribute("a", 100, line=100), total)
+    found = denoised(measured(values, 150), Attribute("a", 100), total)
+    assert found.counts == pytest.approx(known.counts)
+    jumbled = coins.permutation(HILL)
+    kept = denoised(measured(rough(jumbled, 20, 2), 20), Attribute("a", 100), total)
+    assert np.abs(kept.counts - jumbled).max() < 6 * 20
+
+
+def test_a_spike_stays_a_spike():
+    truth = HILL.copy()
+    truth[60] += 20_000
+    column = denoised(measured(rough(truth, 150, 3), 150), Attribute("a", 100, line=100), float(truth.sum()))
+    assert column.counts[60] == pytest.approx(truth[60], abs=6 * 150)
+    assert column.counts[59] == pytest.approx(truth[59], abs=3 * 150)
+
+
+def test_codes_beyond_the_line_are_not_smoothed_into_it():
+    truth = np.concatenate([HILL, [9000.0, 0.0]])
+    column = denoised(measured(rough(truth, 100, 4), 100), Attribute("a", 102, line=100), float(truth.sum()))
+    assert column.counts[100] == pytest.approx(9000, abs=600)
+    assert column.counts[101] < 400
+
+
+def test_a_column_of_very_many_codes_is_quick_to_smooth():
+    """A convolution by definition would take 10¹¹ steps."""
+    truth = np.full(200_000, 5.0)
+    column = denoised(measured(rough(truth, 20, 5), 20), Attribute("a", 200_000, line=200_000), float(truth.sum()))
+    assert np.abs(column.counts - 5).mean() < 2
+
+
+# coarser domains
+
+
+def columns_of(counts, lines, std=1.0):
+    domain = Domain(Attribute(name, len(values), lines[name]) for name, values in counts.items())
+    one_ways = [
+        Measurement(MarginalQuery(domain, (name,)), np.asarray(values, dtype=np.int64), Noise("gaussian", std))
+        for name, values in counts.items()
+    ]
+    return Columns.known_from(domain, one_ways, float(sum(next(iter(counts.values())))))
+
+
+@given(
+    st.lists(st.integers(0, 300), min_size=17, max_size=60).filter(lambda v: sum(v) > 100),
+    st.sampled_from(["line", "none", "part"]),
+    st.floats(2, 80),
+)
+def test_what_could_be_merged_further_holds_enough(values, order, finest):
+    line = {"line": len(values), "none": 0, "part": len(values) - 3}[order]
+    columns = columns_of({"a": values}, {"a": line})
+    recoding = columns.coarsening(finest)
+    mapping = recoding.maps.get("a", np.arange(len(values)))
+    held = np.bincount(mapping, weights=columns.of["a"].counts)
+    assert sorted(set(mapping.tolist())) == list(range(len(held)))
+    least = columns.total / finest - 1e-6
+    if line > 16:
+        assert (np.diff(mapping[:line]) >= 0).all()
+        inside = int(mapping[line - 1]) + 1
+        assert not np.isin(mapping[line:], mapping[:line]).any()
+        assert all(held[i] + held[i + 1] >= least for i in range(inside - 1))
+        assert recoding.target()["a"].line in (inside, len(values), line)
+    else:
+        assert len(held) < 2 or np.sort(held)[:2].sum() >= least
+
+
+def test_independent_columns_come_back_whole():
+    coins = np.random.default_rng(6)
+    counts = {"a": coins.integers(0, 90, 40), "b": coins.integers(0, 90, 30)}
+    counts["b"][0] += counts["a"].sum() - counts["b"].sum()
+    columns = columns_of(counts, {"a": 40, "b": 0})
+    recoding = columns.coarsening(8.0)
+    assert set(recoding.maps) == {"a", "b"}
+    model = columns.expand(columns.model(recoding), recoding)
+    for name in ("a", "b"):
+        assert model.marginal((name,)) == pytest.approx(columns.of[name].counts, abs=1.0)
+    assert [m.query.cells for m in columns.measurements(recoding)] == [a.size for a in recoding.target()]
+
+
+# views
+
+
+@given(st.dictionaries(st.sampled_from("abcdefgh"), st.integers(1, 6), min_size=3, max_size=8), st.integers(1, 3))
+def test_views_hold_the_workload(sizes, degree):
+    domain = Domain.of(sizes)
+    workload = Workload.degree(domain, degree).weights
+    views = covering(domain, workload)
+    for marginal in workload:
+        assert any(set(marginal) <= set(view) for view in views)
+    assert max(map(domain.cells, views)) <= 8 * max(map(domain.cells, workload))
+    assert set(pairs_of(workload)) == {pair for m in workload for pair in itertools.combinations(m, 2)}
+
+
+def test_sixteen_bits_are_covered_by_a_steiner_system():
+    """140 quadruples hold each of the 560 triples exactly once: no covering by quadruples has fewer."""
+    domain = Domain.of({f"x{place:02}": 2 for place in range(16)})
+    views = covering(domain, Workload.degree(domain, 3).weights)
+    assert len(views) == 140
+    assert {len(view) for view in views} == {4}
+
+
+# a fit near its prior
+
+PAIR = Domain.of({"a": 3, "b": 4})
+TRUTH = np.array([[50, 10, 5, 35], [20, 60, 15, 5], [10, 10, 70, 10]])
+
+
+def product(total=300.0):
+    structure = plan(PAIR, [("a",), ("b",)])
+    return GraphicalModel(structure, np.zeros(structure.leaf_cells), total)
+
+
+def pair(std):
+    return Measurement(MarginalQuery(PAIR, ("a", "b")), TRUTH.reshape(-1), Noise("gaussian", std))
+
+
+def test_nothing_measured_leaves_the_prior():
+    assert fit_near(product(), []).marginal(("a", "b")) == pytest.approx(product().marginal(("a", "b")))
+
+
+def test_exact_answers_are_followed_and_noise_is_not():
+    assert fit_near(product(), [pair(1e-3)]).marginal(("a", "b")) == pytest.approx(TRUTH, abs=0.5)
+    assert fit_near(product(), [pair(1e5)]).marginal(("a", "b")) == pytest.approx(np.full((3, 4), 25.0), rel=0.02)
+
+
+@given(st.floats(1.0, 500.0))
+def test_no_other_model_is_better_by_the_penalised_loss(std):
+    def objective(model):
+        p, q = (m.marginal(("a", "b")).reshape(-1) / 300.0 for m in (model, product()))
+        divergence = float((p * np.log(np.maximum(p, 1e-300) / q)).sum())
+        return loss(model, [pair(std)]) + 300.0 / (3.0 * pair(std).std) * divergence
+
+    near, plain = fit_near(product(), [pair(std)]), fit(PAIR, [pair(std)], total=300.0)
+    assert objective(near) <= min(objective(product()), objective(plain)) * (1 + 1e-3) + 1e-6
+    assert loss(near, [pair(std)]) >= loss(plain, [pair(std)]) - 1e-3
+
+
+# the method
+
+
+def release_of(table, schema, epsilon, seed=0, delta=1e-9, method=None, **words):
+    method = method or Hedge()
+    return hr.synthesize(table, schema, hr.Budget(epsilon, delta), method, unsafe_noise_seed=seed, seed=seed, **words)
+
+
+def kinds(release):
+    return [charge.purpose for charge in release.certificate.charges]
+
+
+def bits(rows, columns=8, seed=0):
+    coins = np.random.default_rng(seed)
+    before = coins.integers(0, 2, rows)
+    table = {}
+    for place in range(columns):
+        before = np.where(coins.random(rows) < 0.8, before, coins.integers(0, 2, rows))
+        table[f"x{place}"] = before
+    text = "columns:\n" + "".join(f"  {name}: {{type: code, size: 2}}\n" for name in table)
+    return pa.table(table), hr.Schema.parse(text)
+
+
+def test_a_narrow_table_is_measured_in_one_go():
+    table, schema = bits(5000)
+    release = release_of(table, schema, 1.0)
+    assert kinds(release) == ["measure", "measure", "measure"]
+    views = release.certificate.charges[-1].queries
+    assert {len(query["attributes"]) for query in views} <= {3, 4, 5, 6}
+
+
+def test_a_narrow_table_without_budget_for_that_goes_round_by_round():
+    table, schema = bits(400)
+    assert "select" in kinds(release_of(table, schema, 0.3))
+
+
+def test_several_picks_a_round_are_each_charged_and_replay(monkeypatch):
+    monkeypatch.setattr(hedge, "LOOKS", 2)
+    table = opm.generate(2000)
+    spent = kinds(release_of(table, SCHEMA, 3.0))
+    runs = [len(list(group)) for kind, group in itertools.groupby(spent) if kind == "select"]
+    assert max(runs) > 1
+    check_method(Hedge(), count=12)
+
+
+def test_where_relations_cannot_be_seen_columns_get_everything():
+    table = opm.generate(300)
+    assert kinds(release_of(table, SCHEMA, 0.01)) == ["measure", "measure"]
+
+
+def test_out_of_time_still_spends_the_budget():
+    table = opm.generate(1000)
+    late = Progress(Limits(seconds=0.0))
+    release = hr.synthesize(table, SCHEMA, hr.Budget(1.0, 1e-9), Hedge(), progress=late)
+    assert kinds(release).count("select") <= 1
+    assert release.certificate.guarantee.epsilon == pytest.approx(1.0, rel=1e-3)
+
+
+@pytest.mark.parametrize("delta", [1e-9, 0.0])
+def test_error_falls_with_the_budget_and_beats_independent_columns(delta):
+    table = opm.generate(6000)
+    encoding = SCHEMA.encoding()
+    real = encoding.encode(table)
+
+    def error(epsilon, method):
+        drawn = release_of(table, SCHEMA, epsilon, delta=delta, method=method).sample(6000)
+        return float(marginal_distances(real, encoding.encode(drawn.combine_chunks()), encoding.domain, 2).mean())
+
+    errors = [error(epsilon, Hedge()) for epsilon in (0.3, 3.0, 30.0)]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[1] < error(3.0, hr.methods.build("independent"))
+
+
+def test_a_public_table_is_where_the_model_starts():
+    table, public = opm.generate(500), opm.generate(3000, seed=9)
+    encoding = SCHEMA.encoding()
+    real = encoding.encode(table)
+
+    def error(**words):
+        drawn = release_of(table, SCHEMA, 0.2, **words).sample(500)
+        return float(marginal_distances(real, encoding.encode(drawn.combine_chunks()), encoding.domain, 2).mean())
+
+    assert error(public=public) < error() - 0.02
+
+
+def test_merged_codes_keep_their_line():
+    domain = Domain([Attribute("a", 6, line=4)])
+    assert Recoding(domain, {"a": np.array([0, 0, 1, 1, 2, 3])}).target()["a"].line == 2
+    assert Recoding(domain, {"a": np.array([0, 1, 0, 1, 2, 3])}).target()["a"].line == 0
+    assert Recoding(domain, {"a": np.array([0, 0, 1, 1, 1, 2])}).target()["a"].line == 0
