@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hedgerow as hr
-from hedgerow.audit.method import check_method
+from hedgerow.audit.method import check_method, check_model
 from hedgerow.curator import Recoding
 from hedgerow.domain import Attribute, Domain, Workload
 from hedgerow.evaluate import marginal_distances
@@ -22,6 +22,7 @@ from hedgerow.models.denoising import denoised
 from hedgerow.models.estimation import fit, fit_near, loss
 from hedgerow.models.graphical import GraphicalModel
 from hedgerow.models.junction import plan
+from hedgerow.models.records import Adjusted, Target
 from hedgerow.progress import Limits, Progress
 from hedgerow.query import MarginalQuery
 from hedgerow.samples import opm
@@ -308,3 +309,36 @@ def test_merged_codes_keep_their_line():
     assert Recoding(domain, {"a": np.array([0, 0, 1, 1, 2, 3])}).target()["a"].line == 2
     assert Recoding(domain, {"a": np.array([0, 1, 0, 1, 2, 3])}).target()["a"].line == 0
     assert Recoding(domain, {"a": np.array([0, 0, 1, 1, 1, 2])}).target()["a"].line == 0
+
+
+def test_pairs_beyond_the_model_are_measured_where_they_can_be_seen():
+    """Six columns that all copy one: with room for few pairs in the model, the others are given to its rows."""
+    coins = np.random.default_rng(0)
+    hidden = coins.integers(0, 6, 20_000)
+    table = {f"x{i}": np.where(coins.random(20_000) < 0.7, hidden, coins.integers(0, 6, 20_000)) for i in range(6)}
+    schema = hr.Schema.parse("columns:\n" + "".join(f"  {name}: {{type: code, size: 6}}\n" for name in table))
+    encoding = schema.encoding()
+    errors = []
+    for sharp in (hedge.SHARP, 0.0):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(hedge, "SHARP", sharp)
+            release = release_of(pa.table(table), schema, 10.0, method=Hedge(size=0.005))
+        assert ("score" in kinds(release)) == (sharp > 0)
+        drawn = encoding.encode(release.sample().combine_chunks())
+        errors.append(float(marginal_distances(table, drawn, encoding.domain, 2).mean()))
+    assert errors[0] < 0.7 * errors[1]
+
+
+def test_exchanges_leave_every_column_as_it_was():
+    model = product(5000.0)
+    adjusted = Adjusted(model, [Target.of(("a", "b"), TRUTH.astype(float))])
+    before, after = model.draw(5000, np.random.default_rng(2)), adjusted.draw(5000, np.random.default_rng(2))
+    for name in PAIR.names:
+        assert np.bincount(before[name]).tolist() == np.bincount(after[name]).tolist()
+    want = TRUTH / TRUTH.sum()
+
+    def apart(rows):
+        return np.abs(np.histogram2d(rows["a"], rows["b"], bins=(3, 4))[0] / 5000 - want).sum()
+
+    assert apart(after) < apart(before) / 3
+    check_model(adjusted)

@@ -1,15 +1,15 @@
 """Hedge: measure at the resolution that the budget can pay for, and believe it no more than its noise allows.
 
-A select–measure–generate loop like AIM (McKenna, Mullins, Sheldon, Miklau 2022), with five changes. Single columns are
+A select–measure–generate loop like AIM (McKenna, Mullins, Sheldon, Miklau 2022), with six changes. Single columns are
 denoised and their rare codes merged before anything else; marginals are measured in blocks of like mass, so many that
 noise does not drown them; the fit stays near independent columns where the answers are mostly noise; several marginals
-are measured a round where many are planned; and where a model over everything at once is small, all of the workload
-is measured in one go.
+are measured a round where many are planned; where a model over everything at once is small, all of the workload is
+measured in one go; and where the budget is large, pairs that no model can hold are measured last and given to its rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -22,14 +22,18 @@ from hedgerow.measurement import Measurement, Noise
 from hedgerow.methods.columns import Columns
 from hedgerow.methods.coverings import covering, pairs_of
 from hedgerow.methods.method import About
+from hedgerow.methods.privsyn import trade_off
 from hedgerow.methods.public import Relations, forest
 from hedgerow.methods.rounds import Known, considered, contribution, next_budget, resolutions, within
 from hedgerow.methods.start import measure_one_ways, start
+from hedgerow.methods.views import measure, shrunk
 from hedgerow.methods.workloads import closure, workload_of
+from hedgerow.models.consistency import View, consistent
 from hedgerow.models.estimation import fit, fit_near
 from hedgerow.models.graphical import GraphicalModel
 from hedgerow.models.junction import size
 from hedgerow.models.model import Model
+from hedgerow.models.records import Adjusted, Target
 from hedgerow.progress import Limits, Progress
 from hedgerow.query import MarginalQuery
 
@@ -43,7 +47,16 @@ FEWEST = 4
 LOOKS = 32
 """Rounds that are planned at most; where there are more picks, a round makes several."""
 WORTH = 0.5
-"""Views are measured in one go where their expected noise is at most this part of the rows."""
+"""Views, and pairs beyond the model, are measured where their expected noise is at most this part of the rows."""
+BEYOND = 0.25
+"""The part of the budget for pairs that the model cannot hold."""
+SCORING = 0.1
+"""What of that finds them."""
+SHARP = 0.01
+"""They are looked for where the scores' noise is at most this part of the rows."""
+MOST_PAIRS = 5_000
+CERTAIN = 1e6
+"""The weight of columns, when pairs are made to agree with them: they are not to move."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +88,7 @@ class Hedge:
         ),
         paper=(
             "Ours; after McKenna, Mullins, Sheldon, Miklau (2022), AIM, PVLDB 15(11), and Zhang, Deng, Yin (2023), "
-            "PPSyn, arXiv:2310.06371."
+            "PPSyn, arXiv:2310.06371; rows are adjusted as in Zhang et al. (2021), PrivSyn, USENIX Security."
         ),
     )
 
@@ -88,30 +101,61 @@ class Hedge:
         recoding = self.coarsening(curator, columns)
         coarse = curator.recode(recoding)
         measured = columns.measurements(recoding)
-        model = prior = first_model(coarse, columns, recoding, progress.limits)
+        prior = first_model(coarse, columns, recoding, progress.limits)
         wanted = {m: weight for m, weight in closure(workload, coarse.domain).items() if len(m) > 1}
         views = self.views(coarse, workload.weights, columns.total)
         if views:
             with progress.phase("measure everything at once"):
                 measured += coarse.measure([MarginalQuery(coarse.domain, v) for v in views], spend=coarse.remaining)
-                model = fit_near(prior, measured, limits=progress.limits)
-        least = budget = self.planned(coarse)
-        with progress.phase("choose and measure marginals", 100):
-            while curator.remaining:
-                budget = self.affordable(coarse, budget, columns.total)
-                many = self.many(coarse, budget)
-                if progress.out_of_time() or curator.remaining.units < 2 * many * budget.units:
-                    budget = curator.remaining.share(1 / many)  # the last round spends everything
-                used = 1 - curator.remaining.units / whole.units
-                answers = self.round(coarse, budget, many, model, wanted, used)
-                measured += answers or measure_one_ways(coarse, coarse.remaining)
-                refitted = fit_near(prior, measured, limits=progress.limits, rough=bool(curator.remaining))
-                if answers:
-                    moved = float(np.mean([contribution(answer, model, refitted) for answer in answers]))
-                    budget = next_budget(budget, least, moved)
-                model = refitted
-                progress.step(100 * many * budget.units // whole.units)
+                model: Model = fit_near(prior, measured, limits=progress.limits)
+        else:
+            model = self.grown(coarse, whole, Fit(prior, prior, measured, progress.limits), wanted, progress)
         return columns.expand(model, recoding)
+
+    def grown(
+        self, curator: Curator, whole: Amount, fitted: Fit, wanted: Mapping[Marginal, float], progress: Progress
+    ) -> Model:
+        """Measure round by round what fits into the model, then what does not; if nothing stands out, go on."""
+        pairs = [marginal for marginal in wanted if len(marginal) == 2]
+        reserved = curator.remaining.share(BEYOND)
+        if not self.sees(curator, reserved, pairs, fitted.model.total):
+            reserved = curator.remaining.share(0)
+        with progress.phase("choose and measure marginals", 100):
+            self.spend(curator, whole, reserved, fitted, wanted, progress)
+        if curator.remaining and not progress.out_of_time():
+            with progress.phase("measure pairs beyond the model"):
+                targets = beyond(curator, fitted.model, pairs)
+            if targets:
+                return Adjusted(fitted.model, targets)
+        if curator.remaining:
+            self.spend(curator, whole, whole.share(0), fitted, wanted, progress)
+        return fitted.model
+
+    def spend(
+        self,
+        curator: Curator,
+        whole: Amount,
+        reserved: Amount,
+        fitted: Fit,
+        wanted: Mapping[Marginal, float],
+        progress: Progress,
+    ) -> None:
+        """Rounds until no more is left than what is reserved."""
+        least = budget = self.planned(curator)
+        while curator.remaining.units > reserved.units:
+            free = curator.remaining - reserved
+            budget = self.affordable(curator, free, budget, fitted.model.total)
+            many = max(1, free.units // (LOOKS * budget.units))  # so many that about LOOKS rounds spend what is left
+            if progress.out_of_time() or free.units < 2 * many * budget.units:
+                budget = free.share(1 / many)  # the last round spends everything
+            used = 1 - curator.remaining.units / whole.units
+            answers = self.round(curator, free, budget, many, fitted.model, wanted, used)
+            before = fitted.model
+            fitted.learn(answers or measure_one_ways(curator, free), rough=curator.remaining.units > reserved.units)
+            if answers:
+                moved = float(np.mean([contribution(answer, before, fitted.model) for answer in answers]))
+                budget = next_budget(budget, least, moved)
+            progress.step(100 * many * budget.units // whole.units)
 
     def coarsening(self, curator: Curator, columns: Columns) -> Recoding:
         """Merge what a pair with the least other column could not tell apart anyway."""
@@ -127,19 +171,21 @@ class Hedge:
         picks = self.picks * len(domain) * min(MORE, max(1.0, NARROW / mean))
         return curator.remaining.share(min(1.0, 1 / picks))
 
-    def many(self, curator: Curator, budget: Amount) -> int:
-        """How many marginals a round picks: so many that about `LOOKS` rounds spend what is left."""
-        return max(1, curator.remaining.units // (LOOKS * budget.units))
-
     def blocks(self, curator: Curator, budget: Amount, total: float) -> int:
         """In how many blocks a pick for this budget is measured."""
         return int(self.noise * total / curator.noise(budget.share(self.measuring))[0].mean_absolute)
 
-    def affordable(self, curator: Curator, budget: Amount, total: float) -> Amount:
+    def affordable(self, curator: Curator, free: Amount, budget: Amount, total: float) -> Amount:
         """A pick's budget, doubled until its noise allows the fewest blocks that tell something."""
-        while budget and budget <= curator.remaining and self.blocks(curator, budget, total) < FEWEST:
+        while budget and budget <= free and self.blocks(curator, budget, total) < FEWEST:
             budget = budget + budget
-        return budget if budget and budget <= curator.remaining else curator.remaining
+        return budget if budget and budget <= free else free
+
+    def sees(self, curator: Curator, reserved: Amount, pairs: Sequence[Marginal], total: float) -> bool:
+        """Whether the noise on the scores of all pairs is small enough to tell the wrong ones from the right."""
+        if not reserved or not 0 < len(pairs) <= MOST_PAIRS:
+            return False
+        return curator.noise(reserved.share(SCORING), [1.0] * len(pairs))[0].scale <= SHARP * total
 
     def views(self, curator: Curator, workload: Mapping[Marginal, float], total: float) -> list[Marginal]:
         """Marginals that hold the workload, where one model can hold them all and noise does not drown them."""
@@ -153,6 +199,7 @@ class Hedge:
     def round(
         self,
         curator: Curator,
+        free: Amount,
         budget: Amount,
         many: int,
         model: GraphicalModel,
@@ -181,9 +228,48 @@ class Hedge:
             taken = [query.attributes for query in chosen]
             left = [marginal for marginal in marginals if marginal not in taken]
             marginals = within(domain, [*model.cliques, *taken], left, self.size * used) if len(chosen) < many else []
-        spend = Amount(measuring.currency, len(chosen) * measuring.units)
-        rest = curator.remaining - spend
-        return curator.measure(chosen, spend=curator.remaining if rest.units < budget.units // 2 else spend)
+        picked = free - Amount(free.currency, len(chosen) * (budget - measuring).units)
+        spend = Amount(free.currency, len(chosen) * measuring.units)
+        return curator.measure(chosen, spend=picked if (picked - spend).units < budget.units // 2 else spend)
+
+
+@dataclass
+class Fit:
+    """A model that learns measurement by measurement, and never strays from its prior further than they say."""
+
+    prior: GraphicalModel
+    model: GraphicalModel
+    measured: list[Measurement]
+    limits: Limits
+
+    def learn(self, answers: Sequence[Measurement], rough: bool) -> None:
+        self.measured += answers
+        self.model = fit_near(self.prior, self.measured, limits=self.limits, rough=rough)
+
+
+def beyond(curator: Curator, model: GraphicalModel, pairs: Sequence[Marginal]) -> list[Target]:
+    """Pairs that the model gets wrong, measured with all that is left, and what it knows itself: targets for its rows.
+
+    Which pairs is PrivSyn's trade-off (Zhang et al. 2021) between the noise of measuring a pair and what it would be
+    wrong by otherwise. What noise could explain of an answer's distance from the model is taken off.
+    """
+    domain = curator.domain
+    scoring = curator.remaining.share(SCORING)
+    noise = curator.noise(curator.remaining - scoring)[0]
+    worth = [pair for pair in pairs if noise.mean_absolute * domain.cells(pair) <= WORTH * model.total]
+    if not worth:
+        return []
+    scores = curator.score([Candidate(MarginalQuery(domain, pair)) for pair in worth], against=model, spend=scoring)
+    cells = np.array([domain.cells(pair) for pair in worth], dtype=np.float64)
+    kept = trade_off(np.clip(scores, 0.0, 2 * model.total), cells, noise)
+    if not kept:
+        return []
+    measured = measure(curator, [worth[place] for place in kept], curator.remaining)
+    views = [shrunk(view, model.marginal(view.marginal)) for view in measured]
+    alone = [View((name,), model.marginal((name,)), CERTAIN) for name in domain.names]
+    agreed = [view for view in consistent([*views, *alone], model.total) if len(view.marginal) > 1]
+    held = [(clique, model.marginal(clique)) for clique in model.cliques if len(clique) > 1]
+    return [Target.of(marginal, counts) for marginal, counts in [*((v.marginal, v.counts) for v in agreed), *held]]
 
 
 def first_model(curator: Curator, columns: Columns, recoding: Recoding, limits: Limits) -> GraphicalModel:

@@ -9,6 +9,7 @@ from hedgerow.errors import ReleaseError, listing
 from hedgerow.models.model import Model, State
 
 _KINDS = {
+    "adjusted": "hedgerow.models.records:Adjusted",
     "expanded": "hedgerow.models.expanded:Expanded",
     "graphical": "hedgerow.models.graphical:GraphicalModel",
     "histograms": "hedgerow.models.histograms:Histograms",

@@ -23,7 +23,7 @@ from hedgerow.models.histograms import project_to_simplex
 
 WIDTHS = (0.7, 1.0, 1.5, 2.5, 4.0, 7.0, 12.0, 20.0)
 """Standard deviations of the Gaussian kernels that are tried, in cells; wider ones where there are many cells."""
-WIDER = 1.7
+WIDER = 3.0
 STANDS_OUT = 3.0
 """A cell so many standard deviations from the mean around it is a spike."""
 REACH = 2

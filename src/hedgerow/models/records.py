@@ -5,17 +5,20 @@ Zhang et al. (2021), "PrivSyn: Differentially private data synthesis", USENIX Se
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from hedgerow import _records
 from hedgerow.domain import CodedTable, Codes, Counts, Domain, Marginal
 from hedgerow.errors import HedgerowError
 from hedgerow.models.histograms import systematic
-from hedgerow.models.model import State
+from hedgerow.models.model import Model, State
 from hedgerow.query import MarginalQuery
 
 ITERATIONS = 61
@@ -41,7 +44,34 @@ class Target:
         return cls(marginal, counts / counts.sum())
 
 
-class Records:
+class _Answering(ABC):
+    """Marginals of rows that are drawn once."""
+
+    @property
+    @abstractmethod
+    def domain(self) -> Domain: ...
+
+    @property
+    @abstractmethod
+    def total(self) -> float: ...
+
+    @abstractmethod
+    def draw(self, rows: int, coins: np.random.Generator) -> CodedTable: ...
+
+    @cached_property
+    def _reference(self) -> CodedTable:
+        """The rows that speak for the model, the same on every machine."""
+        rows = int(min(REFERENCE_ROWS, max(1.0, round(self.total))))
+        return self.draw(rows, np.random.Generator(np.random.Philox(np.random.SeedSequence(0))))
+
+    def marginal(self, marginal: Marginal) -> Counts:
+        return self.total * shares_of(self._reference, self.domain, marginal)
+
+    def answers(self, queries: Sequence[MarginalQuery]) -> Iterator[Counts]:
+        return (query.aggregate(self.marginal(query.attributes)) for query in queries)
+
+
+class Records(_Answering):
     """Every draw makes rows afresh: columns from the targets' one-way shares, gradual updates, exchanges.
 
     So any number of rows comes from the stored targets. The update settles one marginal at a time and disturbs the
@@ -51,27 +81,22 @@ class Records:
     kind = "records"
 
     def __init__(self, domain: Domain, targets: Sequence[Target], total: float):
-        for target in targets:
-            if target.shares.shape != domain.shape(target.marginal):
-                raise HedgerowError(f"the target of {' × '.join(target.marginal)} has another shape than its cells.")
-            if target.shares.min() < 0 or not np.isclose(target.shares.sum(), 1.0):
-                raise HedgerowError(f"the target of {' × '.join(target.marginal)} is no distribution.")
-        self.domain = domain
+        _check(domain, targets)
+        self._domain = domain
         self.targets = tuple(targets)
-        self.total = max(1.0, total)
+        self._total = max(1.0, total)
+
+    @property
+    def domain(self) -> Domain:
+        return self._domain
+
+    @property
+    def total(self) -> float:
+        return self._total
 
     def draw(self, rows: int, coins: np.random.Generator) -> CodedTable:
         columns = {attribute.name: self._start(attribute.name, rows, coins) for attribute in self.domain}
-        _records.update(
-            list(columns.values()),
-            [attribute.size for attribute in self.domain],
-            *kernel_targets(self.domain, self.targets),
-            ITERATIONS,
-            DECAY,
-            STRIDE,
-            EXCHANGES,
-            words(coins),
-        )
+        updated(columns, self.domain, self.targets, ITERATIONS, coins)
         order = coins.permutation(rows)
         return {name: columns[name][order].astype(self.domain[name].dtype) for name in self.domain.names}
 
@@ -87,27 +112,94 @@ class Records:
         coins.shuffle(codes)
         return codes
 
-    @cached_property
-    def _reference(self) -> CodedTable:
-        """The rows that speak for the model, the same on every machine."""
-        rows = int(min(REFERENCE_ROWS, max(1.0, round(self.total))))
-        return self.draw(rows, np.random.Generator(np.random.Philox(np.random.SeedSequence(0))))
-
-    def marginal(self, marginal: Marginal) -> Counts:
-        return self.total * shares_of(self._reference, self.domain, marginal)
-
-    def answers(self, queries: Sequence[MarginalQuery]) -> Iterator[Counts]:
-        return (query.aggregate(self.marginal(query.attributes)) for query in queries)
-
     def state(self) -> State:
         values = {"total": self.total, "marginals": [list(target.marginal) for target in self.targets]}
-        return State(self.kind, values, {f"shares{n}": target.shares for n, target in enumerate(self.targets)})
+        return State(self.kind, values, _arrays(self.targets))
 
     @classmethod
     def from_state(cls, domain: Domain, state: State) -> Records:
-        marginals = [tuple(marginal) for marginal in state.values["marginals"]]
-        targets = [Target(marginal, state.arrays[f"shares{number}"]) for number, marginal in enumerate(marginals)]
-        return cls(domain, targets, state.values["total"])
+        return cls(domain, _targets(state), state.values["total"])
+
+
+class Adjusted(_Answering):
+    """Rows of another model, after exchanges of single values that bring them closer to targets it does not hold.
+
+    An exchange leaves every column as it was. The targets should hold what the model itself knows of relations, too:
+    exchanges care for nothing else.
+    """
+
+    kind = "adjusted"
+
+    def __init__(self, model: Model, targets: Sequence[Target]):
+        _check(model.domain, targets)
+        self.model = model
+        self.targets = tuple(targets)
+
+    @property
+    def domain(self) -> Domain:
+        return self.model.domain
+
+    @property
+    def total(self) -> float:
+        return self.model.total
+
+    def draw(self, rows: int, coins: np.random.Generator) -> CodedTable:
+        drawn = self.model.draw(rows, coins)
+        columns = {name: drawn[name].astype(np.uint32) for name in self.domain.names}
+        updated(columns, self.domain, self.targets, 0, coins)
+        return {name: columns[name].astype(self.domain[name].dtype) for name in self.domain.names}
+
+    def state(self) -> State:
+        inner = self.model.state()
+        values = {
+            "model": {"kind": inner.kind, "values": inner.values},
+            "marginals": [list(target.marginal) for target in self.targets],
+        }
+        return State(self.kind, values, _arrays(self.targets) | {f"model.{k}": v for k, v in inner.arrays.items()})
+
+    @classmethod
+    def from_state(cls, domain: Domain, state: State) -> Adjusted:
+        from hedgerow.models import load
+
+        arrays = {key[6:]: array for key, array in state.arrays.items() if key.startswith("model.")}
+        inner = state.values["model"]
+        return cls(load(domain, State(inner["kind"], inner["values"], arrays)), _targets(state))
+
+
+Columns = dict[str, np.ndarray[tuple[int], np.dtype[np.uint32]]]
+
+
+def updated(
+    columns: Columns, domain: Domain, targets: Sequence[Target], iterations: int, coins: np.random.Generator
+) -> None:
+    """Bring rows closer to the targets, in place: so many gradual updates, then exchanges."""
+    _records.update(
+        [columns[name] for name in domain.names],
+        [attribute.size for attribute in domain],
+        *kernel_targets(domain, targets),
+        iterations,
+        DECAY,
+        STRIDE,
+        EXCHANGES,
+        words(coins),
+    )
+
+
+def _check(domain: Domain, targets: Sequence[Target]) -> None:
+    for target in targets:
+        if target.shares.shape != domain.shape(target.marginal):
+            raise HedgerowError(f"the target of {' × '.join(target.marginal)} has another shape than its cells.")
+        if target.shares.min() < 0 or not np.isclose(target.shares.sum(), 1.0):
+            raise HedgerowError(f"the target of {' × '.join(target.marginal)} is no distribution.")
+
+
+def _arrays(targets: Sequence[Target]) -> dict[str, npt.NDArray[Any]]:
+    return {f"shares{number}": target.shares for number, target in enumerate(targets)}
+
+
+def _targets(state: State) -> list[Target]:
+    marginals = [tuple(marginal) for marginal in state.values["marginals"]]
+    return [Target(marginal, state.arrays[f"shares{number}"]) for number, marginal in enumerate(marginals)]
 
 
 def shares_of(rows: Mapping[str, Codes], domain: Domain, marginal: Marginal) -> Counts:
