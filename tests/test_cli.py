@@ -80,7 +80,7 @@ def test_the_same_seed_draws_the_same_rows_but_never_the_same_noise(hedgerow, pe
 
 
 def test_methods_and_examples_explain_themselves(hedgerow, tmp_path):
-    assert "aim            Adaptive and iterative mechanism (default)" in hedgerow("methods").out
+    assert "hedge          Hedged measurements (default)" in hedgerow("methods").out
     about = hedgerow("methods", "mst").out
     assert "Why it is private" in about
     assert "merge = 3.0" in about

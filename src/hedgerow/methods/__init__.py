@@ -23,7 +23,7 @@ _METHODS = {
     "privsyn": "hedgerow.methods.privsyn:PrivSyn",
     "rdt": "hedgerow.methods.rdt:RDT",
 }
-DEFAULT = "aim"
+DEFAULT = "hedge"
 
 
 def names() -> tuple[str, ...]:

@@ -44,7 +44,7 @@ NARROW = 16
 MORE = 4.0
 FEWEST = 4
 """A marginal in fewer blocks tells nothing of a relation: the least pair has 2 × 2 cells."""
-LOOKS = 32
+LOOKS = 64
 """Rounds that are planned at most; where there are more picks, a round makes several."""
 WORTH = 0.5
 """Views, and pairs beyond the model, are measured where their expected noise is at most this part of the rows."""
