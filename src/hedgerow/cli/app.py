@@ -241,7 +241,7 @@ def compare(
     schema: Annotated[str, typer.Option("-s", "--schema", help="What the columns may hold: a file, or preset:NAME.")],
     out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the results; one that exists is gone on with.")],
     methods: Annotated[str, typer.Option(help="Comma-separated; package.module:Class for one made elsewhere.")] = (
-        "aim,mst"
+        "hedge,aim,mst"
     ),
     epsilons: Annotated[str, typer.Option(help="Comma-separated.")] = ".1,1,10",
     runs: Annotated[int, typer.Option(min=1, help="Runs of each method at each ε.")] = 3,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from hedgerow.cli.synth import Request, run
 from hedgerow.errors import OptionError, listing, suggestion
+from hedgerow.methods import DEFAULT
 from hedgerow.output import TABLE_SUFFIXES, check_writable, whole_file, write_table
 from hedgerow.progress import Limits
 from hedgerow.samples import SAMPLES, find
@@ -40,7 +41,7 @@ def run_demo(folder: Path, rows: int) -> None:
             schema=str(schema),
             epsilon=1.0,
             delta=1e-9,
-            method="aim",
+            method=DEFAULT,
             options={},
             out=out,
             rows=None,

@@ -52,7 +52,7 @@ BEYOND = 0.25
 """The part of the budget for pairs that the model cannot hold."""
 SCORING = 0.1
 """What of that finds them."""
-SHARP = 0.01
+SHARP = 0.005
 """They are looked for where the scores' noise is at most this part of the rows."""
 MOST_PAIRS = 5_000
 CERTAIN = 1e6
