@@ -22,6 +22,10 @@ class Case(NamedTuple):
 
 
 CASES = (
+    Case("hedge", "adult", 1, 10, 2),
+    Case("hedge", "adult", 10, 30, 2),
+    Case("hedge", "acs-temporal", 1, 120, 2),
+    Case("hedge", "loans", 1, 120, 2),
     Case("mst", "adult", 1, 2, 2),
     Case("mst", "loans", 1, 20, 4),
     Case("aim", "adult", 1, 20, 2),

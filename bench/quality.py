@@ -86,10 +86,10 @@ def run() -> list[dict[str, Any]]:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.quality")
-    parser.add_argument("--tables", default="adult,br2000,loans,nltcs")
-    parser.add_argument("--methods", default="independent,mst,aim")
-    parser.add_argument("--epsilons", default=".1,1,10")
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--tables", default="adult,br2000,loans,nltcs,titanic")
+    parser.add_argument("--methods", default="independent,mst,aim,ppsyn,hedge")
+    parser.add_argument("--epsilons", default=".1,.3,1,3,10")
+    parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--set", action="append", default=[])
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--try-out", action="store_true", help="print only; keep nothing")

@@ -17,6 +17,7 @@ from hedgerow.budget import Amount
 from hedgerow.curator import Candidate, Curator
 from hedgerow.domain import Counts
 from hedgerow.measurement import Measurement
+from hedgerow.methods.columns import Columns
 from hedgerow.methods.compression import compress
 from hedgerow.methods.method import About
 from hedgerow.methods.start import measure_one_ways, start
@@ -65,6 +66,7 @@ class MST:
             "The budget is kept in μ² (Gaussian DP), which needs less noise than zCDP; 1 % of it buys the total.",
             "The one-way marginals get at least a third, as in the paper, and more where the domain, the noise and the "
             "noisy total say so; 30 % of the rest chooses, and wide pairs get less noise.",
+            "Single columns are denoised before they are fitted, and merged values are spread as they say.",
             "Scores are divided by how much the two columns vary, for a tree closer to that of mutual information.",
             "Pairs whose noise would exceed what they can tell are not candidates, so the tree may be a forest; if "
             "none is left, everything goes to the one-way marginals.",
@@ -74,9 +76,10 @@ class MST:
     def run(self, curator: Curator, progress: Progress) -> Model:
         with progress.phase("measure every column"):
             begun = start(curator, LEAST_SHARE)
+        columns = Columns.known_from(curator.domain, begun.one_ways, begun.total)
         compression = compress(curator.domain, begun.one_ways, self.merge)
         compressed = curator.recode(compression.recoding)
-        measured = compression.reexpress(begun.one_ways)
+        measured = columns.measurements(compression.recoding)
         with progress.phase("fit columns"):
             model = fit(compressed.domain, measured, total=begun.total, limits=progress.limits)
         if curator.remaining:
@@ -86,7 +89,7 @@ class MST:
                 )
             with progress.phase("fit"):
                 model = fit(compressed.domain, measured, total=begun.total, start=model, limits=progress.limits)
-        return compression.expand(model)
+        return columns.expand(model, compression.recoding)
 
     def tree(self, curator: Curator, model: GraphicalModel, progress: Progress) -> list[Measurement]:
         """Choose pairs by Kruskal's algorithm with the exponential mechanism, then measure them."""
