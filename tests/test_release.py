@@ -263,3 +263,53 @@ def test_the_bundle_holds_no_private_value_path_or_time(tmp_path):
             assert canary.encode() not in archive.read(info)
             assert info.date_time == (1980, 1, 1, 0, 0, 0)
     assert canary not in str(made.table().to_pylist())
+
+
+def with_key(name):
+    def change(members):
+        data = json.loads(members[name])
+        (data if isinstance(data, dict) else data[0])["note"] = "Bob has flu"
+        members[name] = json.dumps(data).encode()
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (lambda members: members.update({"private.csv": b"Bob,flu"}), "members that nothing in it refers to"),
+        (lambda members: members.update({"model/99.npy": members["model/0.npy"]}), "nothing in it refers to"),
+        (with_key("model.json"), "holds entries that a release does not have"),
+        (with_key("answers.json"), "holds entries that a release does not have"),
+    ],
+)
+def test_a_release_holds_nothing_that_nobody_paid_for(saved, change, complaint):
+    rewrite(saved, change)
+    with pytest.raises(ReleaseError, match=complaint):
+        verify(saved)
+
+
+@pytest.mark.parametrize("place", ["before", "after", "comment"])
+def test_no_bytes_hide_beside_the_members(saved, place):
+    if place == "comment":
+        with zipfile.ZipFile(saved, "a") as archive:
+            archive.comment = b"Bob has flu"
+    else:
+        data = saved.read_bytes()
+        saved.write_bytes(b"Bob has flu" + data if place == "before" else data + b"Bob has flu")
+    with pytest.raises(ReleaseError, match=r"beside its members|is not a release"):
+        verify(saved)
+
+
+def test_the_rounding_of_scores_is_recomputed(tmp_path):
+    hr.synthesize(opm.generate(2000), SCHEMA, hr.Budget(1.0), "mst").save(tmp_path / "x.release")
+
+    def change(certificate):
+        charge = next(charge for charge in certificate["charges"] if charge["purpose"] == "select")
+        charge["sensitivity"] -= charge["extra"]
+        charge["extra"] = 0.0
+
+    verify(tmp_path / "x.release")
+    edit_certificate(tmp_path / "x.release", change)
+    with pytest.raises(ReleaseError, match=r"rounding|charges"):
+        verify(tmp_path / "x.release")

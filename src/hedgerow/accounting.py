@@ -165,6 +165,10 @@ def _smallest(holds: Callable[[float], bool]) -> float:
 Mechanism = Literal["gaussian", "laplace", "exponential", "discovery"]
 
 
+STEPS_PER_SENSITIVITY = 1024
+"""Scores are rounded to this part of what one person moves the widest of them by, before they meet noise."""
+
+
 @dataclass(frozen=True)
 class Charge:
     """One access to the data, as the certificate lists it.

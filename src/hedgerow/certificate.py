@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.accounting import Charge, Guarantee, covers, discovery_threshold, guarantee, whole
+from hedgerow.accounting import STEPS_PER_SENSITIVITY, Charge, Guarantee, covers, discovery_threshold, guarantee, whole
 from hedgerow.budget import Amount, Budget, Currency
 from hedgerow.curator import PRINTED
 from hedgerow.errors import HedgerowError, ReleaseError
@@ -214,6 +214,9 @@ def _check_charges(certificate: Certificate) -> None:
             raise ReleaseError(f"{where} bounds a person's rows differently from the certificate.")
         if (charge.purpose, charge.mechanism) not in ACCESSES:
             raise ReleaseError(f"{where} is no kind of access that Hedgerow makes.")
+        grid = charge.rows_per_person * max(charge.weights) / STEPS_PER_SENSITIVITY
+        if charge.extra != (grid if charge.purpose in ("select", "score") else 0.0):
+            raise ReleaseError(f"{where} states another rounding than Hedgerow makes.")
         if charge.purpose == "measure" and len(charge.weights) != len(charge.queries):
             raise ReleaseError(f"{where} lists {len(charge.queries)} queries but {len(charge.weights)} weights.")
         if not charge.cost() <= charge.amount:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
     from hedgerow.schema import Encoding, Schema
 
+LOCAL_HEADER, LISTED_HEADER, END_OF_LIST = 30, 46, 22
+"""Bytes of a ZIP file around a member, in the list of members, and after it, beside names."""
 LARGEST = 4 << 30
 """Bytes that a release may unpack to."""
 
@@ -150,19 +152,27 @@ class Release:
                 archive.writestr(member, data)
 
     def _members(self) -> dict[str, bytes]:
+        described, arrays = self._parts()
+        return described | {name: _npy(array) for name, array in arrays.items()}
+
+    def _described(self) -> tuple[dict[str, bytes], set[str]]:
+        """The members that are text, and the names of all."""
+        described, arrays = self._parts()
+        return described, {*described, *arrays}
+
+    def _parts(self) -> tuple[dict[str, bytes], dict[str, npt.NDArray[Any]]]:
+        """What is written down as text, and the arrays beside it."""
         state = self.model.state()
-        members = {
+        measured: list[npt.NDArray[Any]] = []
+        described = {
             "certificate.json": _json(self.certificate.to_json()),
             "schema.json": _json(self.schema.to_dict()),
             "model.json": _json({"kind": state.kind, "values": state.values, "arrays": list(state.arrays)}),
+            "answers.json": _json([_answer_to_json(answer, measured) for answer in self.answers]),
         }
-        for number, array in enumerate(state.arrays.values()):
-            members[f"model/{number}.npy"] = _npy(array)
-        arrays: list[npt.NDArray[Any]] = []
-        members["answers.json"] = _json([_answer_to_json(answer, arrays) for answer in self.answers])
-        for number, array in enumerate(arrays):
-            members[f"answers/{number}.npy"] = _npy(array)
-        return members
+        arrays = {f"model/{number}.npy": array for number, array in enumerate(state.arrays.values())}
+        arrays |= {f"answers/{number}.npy": array for number, array in enumerate(measured)}
+        return described, arrays
 
     @classmethod
     def load(cls, path: str | Path) -> Release:
@@ -189,16 +199,42 @@ def verify(path: str | Path) -> tuple[Release, list[str]]:
         about = json.loads(members["model.json"])
         arrays = {name: _array(members[f"model/{number}.npy"]) for number, name in enumerate(about["arrays"])}
         model = load_model(domain, State(about["kind"], about["values"], arrays))
+        release = Release(schema, model, Certificate.from_json(stated), answers, signer)
+        _check_nothing_else(members, release)
     except ReleaseError:
         raise
     except Exception as problem:  # a damaged or hostile file may break anything below; it is the file's fault
         raise ReleaseError(f'"{path}" is not a release that can be read ({type(problem).__name__}).') from None
-    return Release(schema, model, Certificate.from_json(stated), answers, signer), confirmed
+    return release, confirmed
+
+
+def _check_nothing_else(members: Mapping[str, bytes], release: Release) -> None:
+    """A release holds what it would hold if it were written again: nothing that no charge or model accounts for."""
+    again, names = release._described()
+    strange = set(members) - names - {"manifest.json", "signature.json"}
+    if strange:
+        raise ReleaseError(f"the release holds {len(strange)} members that nothing in it refers to.")
+    for name, data in again.items():
+        if json.loads(data) != json.loads(members[name]):
+            raise ReleaseError(f'"{name}" holds entries that a release does not have.')
+
+
+def _check_no_gaps(path: Path, archive: zipfile.ZipFile) -> None:
+    """The members follow each other from the first byte on, and nothing comes after their list."""
+    place = 0
+    for info in sorted(archive.infolist(), key=lambda info: info.header_offset):
+        if info.header_offset != place or info.extra or info.comment:
+            raise ReleaseError(f'"{path}" holds bytes beside its members.')
+        place += LOCAL_HEADER + len(info.filename.encode()) + info.compress_size
+    listed = sum(LISTED_HEADER + len(info.filename.encode()) for info in archive.infolist())
+    if path.stat().st_size != place + listed + END_OF_LIST:
+        raise ReleaseError(f'"{path}" holds bytes beside its members.')
 
 
 def _read(path: Path) -> dict[str, bytes]:
     try:
         with zipfile.ZipFile(path) as archive:
+            _check_no_gaps(path, archive)
             infos = archive.infolist()
             names = [info.filename for info in infos]
             sizes = [info.file_size for info in infos]

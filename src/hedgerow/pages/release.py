@@ -128,9 +128,10 @@ def _budget(release: Release) -> Markup:
 
 def _asked(charge: Charge) -> str:
     """What a charge asked about, briefly."""
+    if charge.purpose in ("select", "score"):
+        number = sum(query.get("candidates", 1) for query in charge.queries)
+        return f"one of {number:,} candidates" if charge.purpose == "select" else f"{number:,} candidates"
     named = [" × ".join(query.get("attributes", [query.get("column", "")])) or "total" for query in charge.queries]
-    if charge.purpose == "select":
-        return f"one of {len(named)} candidates" if named else "a choice"
     shown = ", ".join(named[:4])
     return shown + (f" and {len(named) - 4} more" if len(named) > 4 else "")
 
