@@ -33,6 +33,8 @@ RUNS = 4000
 """Runs on either side."""
 FALSE_ALARM = 1e-7
 """How often a method that just keeps its promise may look as if it did not."""
+ALIVE = 0.65
+"""A game that certifies less than this part of the promise is blind. It certifies .70 to .83 (field-groups least)."""
 ROWS = 2
 SCHEMA = Schema.parse(f"""
 person: id
@@ -60,7 +62,7 @@ class Verdict:
     @property
     def alive(self) -> bool:
         """Whether the game saw enough of the leak that was allowed: otherwise passing it means nothing."""
-        return self.bound >= 0.7 * self.claim
+        return self.bound >= ALIVE * self.claim
 
 
 def play(method: Method, runs: int = RUNS, on_run: Callable[[], None] = lambda: None) -> Verdict:
