@@ -35,7 +35,7 @@ def test_a_verdict():
     assert Verdict(2.0, 1.9, 10).kept
     assert Verdict(2.0, 1.9, 10).alive
     assert not Verdict(2.0, 2.1, 10).kept
-    assert not Verdict(2.0, 1.3, 10).alive
+    assert not Verdict(2.0, 1.2, 10).alive
 
 
 def test_a_method_that_keeps_its_promise_passes():
