@@ -12,16 +12,17 @@ import hedgerow as hr
 from hedgerow.audit.method import check_method, check_model
 from hedgerow.curator import Recoding
 from hedgerow.domain import Attribute, Domain, Workload
+from hedgerow.errors import OptionError
 from hedgerow.evaluate import marginal_distances
 from hedgerow.measurement import Measurement, Noise
-from hedgerow.methods import hedge
+from hedgerow.methods import hedge, rounds
 from hedgerow.methods.columns import Columns
 from hedgerow.methods.coverings import covering, pairs_of
 from hedgerow.methods.hedge import Hedge
 from hedgerow.models.denoising import denoised
 from hedgerow.models.estimation import fit, fit_near, loss
 from hedgerow.models.graphical import GraphicalModel
-from hedgerow.models.junction import plan
+from hedgerow.models.junction import plan, size
 from hedgerow.models.records import Adjusted, Target
 from hedgerow.progress import Limits, Progress
 from hedgerow.query import MarginalQuery
@@ -342,3 +343,56 @@ def test_exchanges_leave_every_column_as_it_was():
 
     assert apart(after) < apart(before) / 3
     check_model(adjusted)
+
+
+@pytest.mark.parametrize("options", [{"picks": "0"}, {"measuring": "1"}, {"measuring": "0"}, {"noise": "0"}])
+def test_bad_options_are_refused(options):
+    with pytest.raises(OptionError, match=r"hedge: .*Nothing was read"):
+        hr.methods.build("hedge", options)
+
+
+class Late(Progress):
+    """Time is up once the first round has begun."""
+
+    def out_of_time(self):
+        return True
+
+
+@pytest.mark.parametrize("columns", [5, 10, 22, 46])
+def test_a_last_round_of_several_picks_spends_no_more_than_there_is(columns, monkeypatch):
+    monkeypatch.setattr(hedge, "LOOKS", 4)
+    monkeypatch.setattr(hedge, "WORTH", 0.0)
+    table, schema = bits(3000, columns)
+    release = hr.synthesize(table, schema, hr.Budget(3.0, 1e-9), Hedge(workload="2"), progress=Late())
+    assert release.certificate.guarantee.epsilon == pytest.approx(3.0, rel=1e-3)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1e4, 0.0), (1e6, 1e-9)])
+@pytest.mark.parametrize("method", ["hedge", "aim", "mst", "independent"])
+def test_hardly_any_noise_is_no_trouble(epsilon, delta, method):
+    table, schema = bits(500, 4)
+    hr.synthesize(table, schema, hr.Budget(epsilon, delta), method).sample(10)
+
+
+def test_a_wide_marginal_does_not_hide_the_narrow_ones():
+    class Public:
+        domain = Domain.of({"a": 2500, "b": 2500, "c": 4, "d": 4})
+        coins = np.random.default_rng(0)
+
+    pairs = list(Public.domain.marginals(2))
+    assert set(rounds.considered(Public, pairs)) == set(pairs) - {("a", "b")}
+
+
+def test_hundreds_of_columns_have_a_size():
+    domain = Domain.of({f"x{place}": 10 for place in range(320)})
+    assert size(domain, itertools.combinations(domain.names, 2)) == np.inf
+
+
+def test_a_public_table_of_wide_columns_starts_a_model_that_fits():
+    coins = np.random.default_rng(3)
+    codes = coins.integers(0, 20_000, 500)
+    table = pa.table({"a": codes, "b": codes, "c": coins.integers(0, 3, 500)})
+    schema = hr.Schema.parse(
+        "columns: {a: {type: code, size: 20000}, b: {type: code, size: 20000}, c: {type: code, size: 3}}"
+    )
+    hr.synthesize(table, schema, hr.Budget(0.1, 1e-9), "hedge", public=table).sample(10)

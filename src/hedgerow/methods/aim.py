@@ -15,6 +15,7 @@ import numpy as np
 from hedgerow.budget import Amount
 from hedgerow.curator import Candidate, Curator
 from hedgerow.domain import Marginal
+from hedgerow.errors import OptionError
 from hedgerow.measurement import Measurement
 from hedgerow.methods.columns import Columns
 from hedgerow.methods.compression import compress
@@ -47,6 +48,10 @@ class AIM:
     merge: float = field(
         default=3.0, metadata={"help": "merge values whose noisy count is below this many standard deviations"}
     )
+
+    def __post_init__(self) -> None:
+        if not (self.rounds > 0 and 0 < self.measuring < 1):
+            raise OptionError("aim: rounds must be above 0, measuring between 0 and 1. Nothing was read.")
 
     accounting: Literal["gdp", "zcdp"] = field(
         default="gdp", metadata={"help": "gdp, or zcdp for the published budget (comparisons only)"}

@@ -18,6 +18,7 @@ import numpy as np
 from hedgerow.budget import Amount
 from hedgerow.curator import Candidate, Curator, Recoding
 from hedgerow.domain import CodedTable, Domain, Marginal
+from hedgerow.errors import OptionError
 from hedgerow.measurement import Measurement, Noise
 from hedgerow.methods.columns import Columns
 from hedgerow.methods.coverings import covering, pairs_of
@@ -55,6 +56,7 @@ SCORING = 0.1
 SHARP = 0.005
 """They are looked for where the scores' noise is at most this part of the rows."""
 MOST_PAIRS = 5_000
+"""More pairs, or marginals that views would have to hold, are not looked at all at once."""
 CERTAIN = 1e6
 """The weight of columns, when pairs are made to agree with them: they are not to move."""
 
@@ -71,6 +73,10 @@ class Hedge:
     measuring: float = field(default=0.9, metadata={"help": "part of a pick's budget that measures, the rest chooses"})
     noise: float = field(default=0.25, metadata={"help": "expected noise of a marginal as a part of the rows, at most"})
     size: float = field(default=4.0, metadata={"help": "largest model in MB, reached as the budget is spent"})
+
+    def __post_init__(self) -> None:
+        if not (self.picks > 0 and 0 < self.measuring < 1 and self.noise > 0):
+            raise OptionError("hedge: picks and noise must be above 0, measuring between 0 and 1. Nothing was read.")
 
     accounting: Literal["gdp", "zcdp"] = field(
         default="gdp", metadata={"help": "gdp, or zcdp for the published budget (comparisons only)"}
@@ -101,7 +107,7 @@ class Hedge:
         recoding = self.coarsening(curator, columns)
         coarse = curator.recode(recoding)
         measured = columns.measurements(recoding)
-        prior = first_model(coarse, columns, recoding, progress.limits)
+        prior = first_model(coarse, columns, recoding, self.size / 4, progress.limits)
         wanted = {m: weight for m, weight in closure(workload, coarse.domain).items() if len(m) > 1}
         views = self.views(coarse, workload.weights, columns.total)
         if views:
@@ -147,7 +153,7 @@ class Hedge:
             budget = self.affordable(curator, free, budget, fitted.model.total)
             many = max(1, free.units // (LOOKS * budget.units))  # so many that about LOOKS rounds spend what is left
             if progress.out_of_time() or free.units < 2 * many * budget.units:
-                budget = free.share(1 / many)  # the last round spends everything
+                budget = Amount(free.currency, free.units // many)  # the last round spends everything
             used = 1 - curator.remaining.units / whole.units
             answers = self.round(curator, free, budget, many, fitted.model, wanted, used)
             before = fitted.model
@@ -189,10 +195,12 @@ class Hedge:
 
     def views(self, curator: Curator, workload: Mapping[Marginal, float], total: float) -> list[Marginal]:
         """Marginals that hold the workload, where one model can hold them all and noise does not drown them."""
-        domain = curator.domain
-        if not curator.remaining or size(domain, pairs_of(workload)) > self.size * 2**20:
+        domain, most = curator.domain, self.size * 2**20
+        if not curator.remaining or len(workload) > MOST_PAIRS or size(domain, pairs_of(workload)) > most:
             return []
         found = covering(domain, workload)
+        if size(domain, found) > most:
+            return []
         noise = curator.noise(curator.remaining, [1.0] * len(found))[0].mean_absolute
         return found if noise * max(map(domain.cells, found)) <= WORTH * total else []
 
@@ -209,7 +217,11 @@ class Hedge:
         """Choose so many marginals, each for `budget`, and measure their blocks; none where none is worth its noise."""
         domain, measuring = curator.domain, budget.share(self.measuring)
         blocks = self.blocks(curator, budget, model.total)
-        marginals = within(domain, model.cliques, considered(curator, list(wanted)), self.size * used)
+        offered, most = considered(curator, list(wanted)), self.size * used
+        marginals = within(domain, model.cliques, offered, most)
+        if not marginals:  # the schedule leaves no room yet
+            most = self.size
+            marginals = within(domain, model.cliques, offered, most)
         if blocks < FEWEST or not marginals:
             return []
         noise = curator.noise(measuring)[0].mean_absolute
@@ -227,7 +239,7 @@ class Hedge:
             chosen.append(candidates[pool.select(among, spend=budget - measuring)].query)
             taken = [query.attributes for query in chosen]
             left = [marginal for marginal in marginals if marginal not in taken]
-            marginals = within(domain, [*model.cliques, *taken], left, self.size * used) if len(chosen) < many else []
+            marginals = within(domain, [*model.cliques, *taken], left, most) if len(chosen) < many else []
         picked = free - Amount(free.currency, len(chosen) * (budget - measuring).units)
         spend = Amount(free.currency, len(chosen) * measuring.units)
         return curator.measure(chosen, spend=picked if (picked - spend).units < budget.units // 2 else spend)
@@ -272,20 +284,29 @@ def beyond(curator: Curator, model: GraphicalModel, pairs: Sequence[Marginal]) -
     return [Target.of(marginal, counts) for marginal, counts in [*((v.marginal, v.counts) for v in agreed), *held]]
 
 
-def first_model(curator: Curator, columns: Columns, recoding: Recoding, limits: Limits) -> GraphicalModel:
+def first_model(
+    curator: Curator, columns: Columns, recoding: Recoding, megabytes: float, limits: Limits
+) -> GraphicalModel:
     """What is believed before relations are measured: independent columns, or a tree of the public table's pairs."""
     if curator.public is None:
         return columns.model(recoding)
     domain = curator.domain
-    tree = public_pairs(domain, curator.public, columns.total, curator.coins)
+    tree = public_pairs(domain, curator.public, columns.total, megabytes, curator.coins)
     return fit(domain, [*columns.measurements(recoding), *tree], total=columns.total, limits=limits)
 
 
-def public_pairs(domain: Domain, table: CodedTable, total: float, coins: np.random.Generator) -> list[Measurement]:
-    """A spanning tree of the pairs that depend most on each other in public rows, scaled to the private total."""
+def public_pairs(
+    domain: Domain, table: CodedTable, total: float, megabytes: float, coins: np.random.Generator
+) -> list[Measurement]:
+    """A tree of the pairs that depend most on each other in public rows, scaled to the private total.
+
+    No pair takes more than its part of the megabytes, so that the tree leaves room for what is measured.
+    """
     rows = len(next(iter(table.values())))
+    most = megabytes * 2**20 / 8 / len(domain)
     relations = Relations(domain, table, coins).information()
-    pairs = forest([(name,) for name in domain.names], {p: value for p, value in relations.items() if value > 0}).pairs
+    strong = {pair: value for pair, value in relations.items() if value > 0 and domain.cells(pair) <= most}
+    pairs = forest([(name,) for name in domain.names], strong).pairs
     found = []
     for pair in pairs:
         query = MarginalQuery(domain, pair)

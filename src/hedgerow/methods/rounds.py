@@ -24,6 +24,8 @@ COARSE = 16
 """A third of the blocks, where that is so many, is offered too: the choice then weighs detail against noise."""
 CELLS_A_ROUND = 4_000_000
 """Cells of all the marginals that one round considers; where there are more, lots decide, the small degrees first."""
+MARGINALS_A_ROUND = 20_000
+"""The same of their number."""
 
 
 def rough_calls(model: GraphicalModel) -> int:
@@ -57,12 +59,16 @@ class Known:
 def considered(curator: Curator, marginals: Sequence[Marginal]) -> list[Marginal]:
     """All of the marginals, or a part by lot, small degrees first, that has few enough cells for one round."""
     domain = curator.domain
-    if sum(map(domain.cells, marginals)) <= CELLS_A_ROUND:
+    if len(marginals) <= MARGINALS_A_ROUND and sum(map(domain.cells, marginals)) <= CELLS_A_ROUND:
         return list(marginals)
     lots = curator.coins.permutation(len(marginals))
-    ordered = sorted((marginals[lot] for lot in lots), key=len)
-    cells = np.cumsum([domain.cells(marginal) for marginal in ordered], dtype=np.float64)
-    return [marginal for marginal, upto in zip(ordered, cells, strict=True) if upto <= CELLS_A_ROUND]
+    kept, room = [], CELLS_A_ROUND
+    for marginal in sorted((marginals[lot] for lot in lots), key=len):
+        cells = domain.cells(marginal)
+        if cells <= room:
+            kept.append(marginal)
+            room -= cells
+    return kept[:MARGINALS_A_ROUND]
 
 
 def resolutions(

@@ -31,6 +31,8 @@ REACH = 2
 
 DIRECT = 1 << 22
 """Longer convolutions go through Fourier transforms."""
+LEAST_STD = 1e-3
+"""Counts are whole numbers; an error below this is as good as none, and weights stay finite."""
 FEW = 16
 """Whether so few codes stand in order cannot be told from their counts."""
 FEWEST = 4
@@ -60,11 +62,11 @@ def denoised(measurement: Measurement, attribute: Attribute, total: float) -> Co
     line = attribute.line
     if line is None:  # nobody said: among many codes the risk decides
         line = attribute.size if attribute.size > FEW else 0
-    options = [
+    options = (
         _risked(values, Smoothed(*map(np.concatenate, zip(first, rest, strict=True))), std, total)
         for first in (*_together(values[:line], std), *_by_kernels(values[:line], std))
         for rest in _together(values[line:], std)
-    ]
+    )
     return min(options, key=lambda option: option.std)
 
 
@@ -77,7 +79,7 @@ def _risked(values: Counts, smoothed: Smoothed, std: float, total: float) -> Col
     counts = project_to_simplex(smoothed.counts, total)
     free = max(1.0, float(smoothed.own[counts > 0].sum()))
     risk = float(((values - counts) ** 2).sum()) + (2 * free - len(values)) * std**2
-    return Column(counts, math.sqrt(max(risk, std**2 * free * free / len(values)) / len(values)))
+    return Column(counts, max(LEAST_STD, math.sqrt(max(risk, std**2 * free * free / len(values)) / len(values))))
 
 
 def _together(values: Counts, std: float) -> Iterator[Smoothed]:
@@ -126,7 +128,7 @@ def _spikes_in_line(values: Counts, std: float) -> Mask:
         number = _around(inside, kernel)
         mean = _around(values * inside, kernel) / np.maximum(number, 1.0)
         away = np.abs(values - mean) / np.sqrt(1 + 1 / np.maximum(number, 1.0))
-        spikes = (away > STANDS_OUT * std) | (number == 0)
+        spikes = (away > STANDS_OUT * std) | (number < 0.5)
     return spikes
 
 

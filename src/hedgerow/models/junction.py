@@ -217,14 +217,14 @@ def maximal(cliques: Iterable[Marginal]) -> list[Marginal]:
     return [clique for members, clique in reversed(distinct.items()) if members in chosen]
 
 
-def size(domain: Domain, cliques: Iterable[Marginal]) -> int:
+def size(domain: Domain, cliques: Iterable[Marginal]) -> float:
     """Bytes of the junction tree's tables, 8 per cell: the literature's "model size". Nothing is allocated.
 
     The engine itself never stores those tables (see `Plan.bytes`); they are what one pass of inference goes through.
     """
     layout = Layout(domain)
     [cells] = _model.junction_cells(layout.sizes, [layout.axes(clique) for clique in cliques], [()])
-    return 8 * round(cells)
+    return 8.0 * round(cells) if math.isfinite(cells) else math.inf  # hundreds of columns may meet
 
 
 def sizes_with(domain: Domain, cliques: Iterable[Marginal], candidates: Sequence[Marginal]) -> npt.NDArray[np.float64]:
