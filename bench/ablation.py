@@ -41,7 +41,7 @@ def _plain_fit(prior: Any, measured: Any, *, limits: Any, rough: bool = False) -
     return fit(prior.domain, measured, total=prior.total, limits=limits)
 
 
-def _cells_only(domain: Any, marginal: Any, counts: Any, most: int) -> Any:
+def _cells_only(domain: Any, marginal: Any, counts: Any, most: int, family: Any) -> Any:
     if counts.size <= most:
         yield MarginalQuery(domain, marginal), counts.reshape(-1)
 
@@ -55,7 +55,7 @@ VARIANTS: dict[str, Callable[[], Any]] = {
     "columns not denoised": lambda: mock.patch.object(columns, "denoised", _raw),
     "rare codes not merged": lambda: mock.patch.object(columns.Columns, "coarsening", _unmerged),
     "fit to the end instead of near the columns": lambda: mock.patch.object(hedge, "fit_near", _plain_fit),
-    "whole marginals only, no blocks": lambda: mock.patch.object(hedge, "resolutions", _cells_only),
+    "whole marginals only, no blocks": lambda: mock.patch.object(rounds, "resolutions", _cells_only),
     "blocks at one resolution": lambda: mock.patch.object(rounds, "COARSE", 1 << 60),
     "no views: always round by round": lambda: mock.patch.object(hedge, "WORTH", 0.0),
     "views no wider than the workload": lambda: mock.patch.object(coverings, "TIMES", (1,)),

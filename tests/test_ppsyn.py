@@ -214,7 +214,7 @@ def test_a_partition_from_exact_counts_is_caught(monkeypatch):
                 exact = next(vault._engine.count([query])).opened()
                 return resolutions(domain, marginal, counts + exact.reshape(counts.shape), *how)
 
-            monkeypatch.setattr(ppsyn, "resolutions", peeking)
+            monkeypatch.setattr(rounds, "resolutions", peeking)
             return super().round(curator, *rest)
 
     crowded = next(pair for pair in pairs(len(KINDS)) if pair.kind == "many rows")

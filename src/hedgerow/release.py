@@ -155,11 +155,6 @@ class Release:
         described, arrays = self._parts()
         return described | {name: _npy(array) for name, array in arrays.items()}
 
-    def _described(self) -> tuple[dict[str, bytes], set[str]]:
-        """The members that are text, and the names of all."""
-        described, arrays = self._parts()
-        return described, {*described, *arrays}
-
     def _parts(self) -> tuple[dict[str, bytes], dict[str, npt.NDArray[Any]]]:
         """What is written down as text, and the arrays beside it."""
         state = self.model.state()
@@ -210,11 +205,11 @@ def verify(path: str | Path) -> tuple[Release, list[str]]:
 
 def _check_nothing_else(members: Mapping[str, bytes], release: Release) -> None:
     """A release holds what it would hold if it were written again: nothing that no charge or model accounts for."""
-    again, names = release._described()
-    strange = set(members) - names - {"manifest.json", "signature.json"}
+    described, arrays = release._parts()
+    strange = set(members) - {*described, *arrays, "manifest.json", "signature.json"}
     if strange:
         raise ReleaseError(f"the release holds {len(strange)} members that nothing in it refers to.")
-    for name, data in again.items():
+    for name, data in described.items():
         if json.loads(data) != json.loads(members[name]):
             raise ReleaseError(f'"{name}" holds entries that a release does not have.')
 

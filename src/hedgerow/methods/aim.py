@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-import numpy as np
-
 from hedgerow.budget import Amount
 from hedgerow.curator import Candidate, Curator
 from hedgerow.domain import Marginal
@@ -20,7 +18,7 @@ from hedgerow.measurement import Measurement
 from hedgerow.methods.columns import Columns
 from hedgerow.methods.compression import compress
 from hedgerow.methods.method import About
-from hedgerow.methods.rounds import rough_calls, within
+from hedgerow.methods.rounds import contribution, rough_calls, within
 from hedgerow.methods.start import measure_one_ways, start
 from hedgerow.methods.workloads import closure, workload_of
 from hedgerow.models.estimation import MOST_CALLS, fit
@@ -49,10 +47,6 @@ class AIM:
         default=3.0, metadata={"help": "merge values whose noisy count is below this many standard deviations"}
     )
 
-    def __post_init__(self) -> None:
-        if not (self.rounds > 0 and 0 < self.measuring < 1):
-            raise OptionError("aim: rounds must be above 0, measuring between 0 and 1. Nothing was read.")
-
     accounting: Literal["gdp", "zcdp"] = field(
         default="gdp", metadata={"help": "gdp, or zcdp for the published budget (comparisons only)"}
     )
@@ -76,6 +70,10 @@ class AIM:
             "gets more budget instead.",
         ),
     )
+
+    def __post_init__(self) -> None:
+        if not (self.rounds > 0 and 0 < self.measuring < 1):
+            raise OptionError("aim: rounds must be above 0, measuring between 0 and 1. Nothing was read.")
 
     def run(self, curator: Curator, progress: Progress) -> Model:
         whole = curator.remaining
@@ -106,7 +104,7 @@ class AIM:
                     limits=progress.limits,
                     most_calls=calls,
                 )
-                if answer and not learnt(answer, model, refitted):
+                if answer and contribution(answer, model, refitted) <= 1:  # no more than its noise: buy less noise
                     budget = quadrupled(budget)
                 model = refitted
                 progress.step(100 * budget.units // whole.units)
@@ -144,13 +142,6 @@ class AIM:
                 break
             budget = budget + budget
         return budget if budget <= curator.remaining else curator.remaining
-
-
-def learnt(answer: Measurement, before: GraphicalModel, after: GraphicalModel) -> bool:
-    """Whether the model moved by more than the noise that it was shown: otherwise rounds should buy less noise."""
-    assert isinstance(answer.query, MarginalQuery)
-    moved = after.marginal(answer.query.attributes) - before.marginal(answer.query.attributes)
-    return float(np.abs(moved).sum()) > answer.noise.mean_absolute * answer.query.cells
 
 
 def quadrupled(budget: Amount) -> Amount:

@@ -25,7 +25,7 @@ from hedgerow.methods.coverings import covering, pairs_of
 from hedgerow.methods.method import About
 from hedgerow.methods.privsyn import trade_off
 from hedgerow.methods.public import Relations, forest
-from hedgerow.methods.rounds import Known, considered, contribution, next_budget, resolutions, within
+from hedgerow.methods.rounds import considered, contribution, next_budget, offers, within
 from hedgerow.methods.start import measure_one_ways, start
 from hedgerow.methods.views import measure, shrunk
 from hedgerow.methods.workloads import closure, workload_of
@@ -34,7 +34,7 @@ from hedgerow.models.estimation import fit, fit_near
 from hedgerow.models.graphical import GraphicalModel
 from hedgerow.models.junction import size
 from hedgerow.models.model import Model
-from hedgerow.models.records import Adjusted, Target
+from hedgerow.models.records import Adjusted, Target, shares_of
 from hedgerow.progress import Limits, Progress
 from hedgerow.query import MarginalQuery
 
@@ -74,10 +74,6 @@ class Hedge:
     noise: float = field(default=0.25, metadata={"help": "expected noise of a marginal as a part of the rows, at most"})
     size: float = field(default=4.0, metadata={"help": "largest model in MB, reached as the budget is spent"})
 
-    def __post_init__(self) -> None:
-        if not (self.picks > 0 and 0 < self.measuring < 1 and self.noise > 0):
-            raise OptionError("hedge: picks and noise must be above 0, measuring between 0 and 1. Nothing was read.")
-
     accounting: Literal["gdp", "zcdp"] = field(
         default="gdp", metadata={"help": "gdp, or zcdp for the published budget (comparisons only)"}
     )
@@ -97,6 +93,10 @@ class Hedge:
             "PPSyn, arXiv:2310.06371; rows are adjusted as in Zhang et al. (2021), PrivSyn, USENIX Security."
         ),
     )
+
+    def __post_init__(self) -> None:
+        if not (self.picks > 0 and 0 < self.measuring < 1 and self.noise > 0):
+            raise OptionError("hedge: picks and noise must be above 0, measuring between 0 and 1. Nothing was read.")
 
     def run(self, curator: Curator, progress: Progress) -> Model:
         whole = curator.remaining
@@ -224,13 +224,7 @@ class Hedge:
             marginals = within(domain, model.cliques, offered, most)
         if blocks < FEWEST or not marginals:
             return []
-        noise = curator.noise(measuring)[0].mean_absolute
-        known = Known({})
-        candidates = []
-        for marginal in marginals:
-            for query, answer in resolutions(domain, marginal, model.marginal(marginal), blocks):
-                known.of[query] = answer
-                candidates.append(Candidate(query, wanted[marginal], noise * query.cells))
+        candidates, known = offers(domain, model, wanted, marginals, blocks, curator.noise(measuring)[0])
         pool = curator.pool(candidates, against=known)
         chosen: list[MarginalQuery] = []
         while marginals and len(chosen) < many:
@@ -310,8 +304,7 @@ def public_pairs(
     found = []
     for pair in pairs:
         query = MarginalQuery(domain, pair)
-        cells = np.ravel_multi_index([table[name].astype(np.int64) for name in pair], domain.shape(pair))
-        counts = np.bincount(cells, minlength=query.cells) * (total / rows)
+        counts = total * shares_of(table, domain, pair).reshape(-1)
         error = total * np.sqrt(1 / (rows * query.cells))  # of a mean cell, were the rows drawn from the same people
         found.append(Measurement(query, np.rint(counts).astype(np.int64), Noise("gaussian", float(error))))
     return found

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from hedgerow.budget import Amount
-from hedgerow.curator import Candidate, Curator
+from hedgerow.curator import Curator
 from hedgerow.domain import Counts, Marginal
 from hedgerow.errors import OptionError, listing, suggestion
 from hedgerow.measurement import Measurement
 from hedgerow.methods.compression import compress
 from hedgerow.methods.method import About
-from hedgerow.methods.rounds import Known, considered, contribution, next_budget, resolutions, rough_calls, within
+from hedgerow.methods.rounds import considered, contribution, next_budget, offers, rough_calls, within
 from hedgerow.methods.start import measure_one_ways, start
 from hedgerow.methods.workloads import closure, workload_of
 from hedgerow.models.estimation import MOST_CALLS, fit
@@ -140,14 +140,8 @@ class PPSyn:
         marginals = within(curator.domain, model.cliques, considered(curator, list(wanted)), self.size * used)
         if count < FEWEST or not marginals:
             return None
-        domain, family = curator.domain, FAMILIES[self.partition]
-        noise = curator.noise(measuring)[0].mean_absolute
-        known = Known({})
-        candidates = []
-        for marginal in marginals:
-            for query, answer in resolutions(domain, marginal, model.marginal(marginal), count, family):
-                known.of[query] = answer
-                candidates.append(Candidate(query, wanted[marginal], noise * query.cells))
+        noise, family = curator.noise(measuring)[0], FAMILIES[self.partition]
+        candidates, known = offers(curator.domain, model, wanted, marginals, count, noise, family)
         chosen = curator.select(candidates, against=known, spend=budget - measuring)
         return curator.measure([chosen.query], spend=measuring)[0]
 

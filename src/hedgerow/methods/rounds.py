@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from hedgerow.budget import Amount
-from hedgerow.curator import Curator
+from hedgerow.curator import Candidate, Curator
 from hedgerow.domain import Counts, Domain, Marginal
-from hedgerow.measurement import Measurement
+from hedgerow.measurement import Measurement, Noise
 from hedgerow.models.graphical import GraphicalModel
 from hedgerow.models.junction import sizes_with
 from hedgerow.models.partitions import Partitions, mass_splits
@@ -92,6 +92,25 @@ def resolutions(
         of_cell = partitions.blocks(count)
         query = MarginalQuery(domain, marginal, blocks=of_cell)
         yield query, np.bincount(of_cell, weights=flat, minlength=query.cells).astype(np.float64)
+
+
+def offers(
+    domain: Domain,
+    model: GraphicalModel,
+    wanted: Mapping[Marginal, float],
+    marginals: Sequence[Marginal],
+    blocks: int,
+    noise: Noise,
+    family: Callable[[Counts, int], Partitions] = mass_splits,
+) -> tuple[list[Candidate], Known]:
+    """The marginals at each of their resolutions as candidates, less what noise would add, and the model's answers."""
+    known = Known({})
+    candidates = []
+    for marginal in marginals:
+        for query, answer in resolutions(domain, marginal, model.marginal(marginal), blocks, family):
+            known.of[query] = answer
+            candidates.append(Candidate(query, wanted[marginal], noise.mean_absolute * query.cells))
+    return candidates, known
 
 
 def contribution(answer: Measurement, before: GraphicalModel, after: GraphicalModel) -> float:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from hedgerow.domain import Attribute, Counts
 from hedgerow.measurement import Measurement
 from hedgerow.models.histograms import project_to_simplex
+from hedgerow.models.terms import LEAST_STD
 
 WIDTHS = (0.7, 1.0, 1.5, 2.5, 4.0, 7.0, 12.0, 20.0)
 """Standard deviations of the Gaussian kernels that are tried, in cells; wider ones where there are many cells."""
@@ -31,8 +32,6 @@ REACH = 2
 
 DIRECT = 1 << 22
 """Longer convolutions go through Fourier transforms."""
-LEAST_STD = 1e-3
-"""Counts are whole numbers; an error below this is as good as none, and weights stay finite."""
 FEW = 16
 """Whether so few codes stand in order cannot be told from their counts."""
 FEWEST = 4
