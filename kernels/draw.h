@@ -2,9 +2,12 @@
 //
 // Rows that agree on an attribute's neighbours form a group; the group's rows get the conditional distribution by
 // systematic rounding (each value's count is its expectation rounded up or down, by one uniform coin per group) or
-// by independent draws. The values are shuffled within the group, so that columns which are independent given their
-// neighbours stay independent, and so that the rows come out in random order.
+// by independent draws. Rounded values are spread evenly over the rows of the group, which are sorted by the attributes
+// that were drawn before, the latest first: so columns that are independent given their neighbours are so in counts,
+// and not only up to chance. Which rows come first is a coin's matter, and so every row is as likely as any other.
 #pragma once
+
+#include <numeric>
 
 #include "coins.h"
 #include "network.h"
@@ -22,7 +25,38 @@ class Sampler {
     Sampler(Network& network, std::vector<Column> columns, int64_t rows, Coins coins, bool systematic)
         : network_(network), columns_(std::move(columns)), rows_(rows), coins_(coins), systematic_(systematic) {}
 
+    // In slices that stay in the processor's caches, unless the groups of some attribute are about as many.
     void draw() {
+        int64_t groups = 0;
+        for (const Bucket& bucket : network_.buckets)
+            groups = std::max(groups, cells(network_.axes[bucket.output], network_.sizes));
+        const int64_t slice = std::clamp<int64_t>(ROWS_A_GROUP * groups, LEAST_SLICE, MOST_SLICE);
+        for (const int64_t rows = rows_; first_ < rows; first_ += rows_) {
+            rows_ = std::min(slice, rows - first_);
+            draw_slice();
+        }
+    }
+
+   private:
+    static constexpr int64_t ROWS_A_GROUP = 8, LEAST_SLICE = 1 << 16, MOST_SLICE = 1 << 22;
+
+    Network& network_;
+    std::vector<Column> columns_;
+    int64_t rows_, first_ = 0;  // how many are being drawn, and the first of them
+    Coins coins_;
+    const bool systematic_;
+    std::vector<uint32_t> order_;     // the rows, sorted by what was drawn, the latest attribute first
+    std::vector<uint32_t> grouped_;   // the same, sorted by group before all else
+    std::vector<uint32_t> group_;     // the group of each row
+    std::vector<uint64_t> cell_;      // the neighbours' cell of each group
+    std::vector<int64_t> start_;      // where each group's values begin; one more at the end
+    std::vector<double> cumulative_;  // the conditional distribution function of the group at hand
+
+    void draw_slice() {
+        order_.resize(rows_);
+        std::iota(order_.begin(), order_.end(), 0);
+        for (int64_t i = rows_ - 1; i > 0; --i)
+            std::swap(order_[i], order_[coins_.below(static_cast<uint32_t>(i + 1))]);
         for (auto bucket = network_.buckets.rbegin(); bucket != network_.buckets.rend(); ++bucket) {
             const int attribute = eliminated(*bucket);
             if (columns_[attribute].width == 1) {
@@ -35,17 +69,6 @@ class Sampler {
         }
     }
 
-   private:
-    Network& network_;
-    std::vector<Column> columns_;
-    const int64_t rows_;
-    Coins coins_;
-    const bool systematic_;
-    std::vector<uint32_t> group_;     // the group of each row
-    std::vector<uint64_t> cell_;      // the neighbours' cell of each group
-    std::vector<int64_t> start_;      // where each group's values begin; one more at the end
-    std::vector<double> cumulative_;  // the conditional distribution function of the group at hand
-
     int eliminated(const Bucket& bucket) const {
         const Axes& kept = network_.axes[bucket.output];
         for (int axis : network_.axes[bucket.inputs[0]])
@@ -56,11 +79,11 @@ class Sampler {
     template <typename Visit>
     void with_codes(const Column& column, Visit visit) {
         if (column.width == 1) {
-            visit(static_cast<const uint8_t*>(column.codes));
+            visit(static_cast<const uint8_t*>(column.codes) + first_);
         } else if (column.width == 2) {
-            visit(static_cast<const uint16_t*>(column.codes));
+            visit(static_cast<const uint16_t*>(column.codes) + first_);
         } else {
-            visit(static_cast<const uint32_t*>(column.codes));
+            visit(static_cast<const uint32_t*>(column.codes) + first_);
         }
     }
 
@@ -86,6 +109,15 @@ class Sampler {
         start_.assign(cell_.size() + 1, 0);
         for (int64_t r = 0; r < rows_; ++r) ++start_[group_[r] + 1];
         for (size_t g = 0; g < cell_.size(); ++g) start_[g + 1] += start_[g];
+        sort_stably(start_, [this](uint32_t row) { return group_[row]; });
+    }
+
+    // The rows in their order, but those with a lower key first: `starts` says where each key's begin.
+    template <typename Key>
+    void sort_stably(const std::vector<int64_t>& starts, Key key) {
+        std::vector<int64_t> next(starts);
+        grouped_.resize(rows_);
+        for (const uint32_t row : order_) grouped_[next[key(row)]++] = row;
     }
 
     // Far more cells than rows: only the occupied ones get a number, in the order of their cells.
@@ -154,27 +186,47 @@ class Sampler {
         if (!(sum > 0)) throw std::logic_error("a drawn cell has no weight");
     }
 
+    // Gives each value its rounded count of rows, in steps that come back to every part of the group again and again:
+    // the bits of a counter, reversed (van der Corput 1935), from a place that is drawn.
     template <typename Code>
-    void round_systematically(Code* values, int64_t count) {
+    void spread(Code* column, const uint32_t* rows, int64_t count) {
         const int64_t size = static_cast<int64_t>(cumulative_.size());
         const double scale = static_cast<double>(count) / cumulative_[size - 1];
         const double coin = coins_.uniform();
+        const int64_t begin = coins_.below(static_cast<uint32_t>(count));
+        int bits = 0;
+        while ((int64_t{1} << bits) < count) ++bits;
+        uint32_t counter = 0;
+        const auto next = [&] {
+            int64_t place;
+            do place = reversed(counter++, bits); while (place >= count);
+            place += begin;
+            return rows[place < count ? place : place - count];
+        };
         int64_t placed = 0, last = 0;
         for (int64_t v = 0; v < size && placed < count; ++v) {
             if (cumulative_[v] > (v ? cumulative_[v - 1] : 0.0)) last = v;
             const int64_t reach = std::min(count, static_cast<int64_t>(cumulative_[v] * scale + coin));
-            for (; placed < reach; ++placed) values[placed] = static_cast<Code>(v);
+            for (; placed < reach; ++placed) column[next()] = static_cast<Code>(v);
         }
-        for (; placed < count; ++placed) values[placed] = static_cast<Code>(last);
-        for (int64_t i = count - 1; i > 0; --i) std::swap(values[i], values[coins_.below(static_cast<uint32_t>(i + 1))]);
+        for (; placed < count; ++placed) column[next()] = static_cast<Code>(last);
+    }
+
+    static int64_t reversed(uint32_t number, int bits) {
+        uint64_t flipped = number;
+        flipped = ((flipped >> 1) & 0x55555555) | ((flipped & 0x55555555) << 1);
+        flipped = ((flipped >> 2) & 0x33333333) | ((flipped & 0x33333333) << 2);
+        flipped = ((flipped >> 4) & 0x0F0F0F0F) | ((flipped & 0x0F0F0F0F) << 4);
+        flipped = __builtin_bswap32(static_cast<uint32_t>(flipped));
+        return static_cast<int64_t>(flipped >> (32 - bits));
     }
 
     template <typename Code>
-    void draw_independently(Code* values, int64_t count) {
+    void draw_independently(Code* column, const uint32_t* rows, int64_t count) {
         for (int64_t i = 0; i < count; ++i) {
             const double target = coins_.uniform() * cumulative_.back();
             const auto found = std::upper_bound(cumulative_.begin(), cumulative_.end() - 1, target);
-            values[i] = static_cast<Code>(found - cumulative_.begin());
+            column[rows[i]] = static_cast<Code>(found - cumulative_.begin());
         }
     }
 
@@ -183,7 +235,7 @@ class Sampler {
         const Axes& neighbours = network_.axes[bucket.output];
         const std::vector<Slice> inputs = slices(bucket, attribute);
         form_groups(neighbours);
-        std::vector<Code> values(rows_);
+        Code* column = static_cast<Code*>(columns_[attribute].codes) + first_;
         std::vector<int64_t> codes(neighbours.size());
         for (size_t g = 0; g + 1 < start_.size(); ++g) {
             const int64_t count = start_[g + 1] - start_[g];
@@ -196,13 +248,16 @@ class Sampler {
             }
             condition(inputs, codes, network_.sizes[attribute]);
             if (systematic_) {
-                round_systematically(values.data() + start_[g], count);
+                spread(column, grouped_.data() + start_[g], count);
             } else {
-                draw_independently(values.data() + start_[g], count);
+                draw_independently(column, grouped_.data() + start_[g], count);
             }
         }
-        Code* column = static_cast<Code*>(columns_[attribute].codes);
-        for (int64_t r = 0; r < rows_; ++r) column[r] = values[start_[group_[r]]++];
+        start_.assign(network_.sizes[attribute] + 1, 0);
+        for (int64_t r = 0; r < rows_; ++r) ++start_[column[r] + 1];
+        for (int64_t v = 0; v < network_.sizes[attribute]; ++v) start_[v + 1] += start_[v];
+        sort_stably(start_, [column](uint32_t row) { return column[row]; });
+        order_.swap(grouped_);
     }
 };
 

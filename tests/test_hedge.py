@@ -1,6 +1,7 @@
 """Hedge and what it is made of: denoised columns, coarse domains, views, a fit that stays near its prior."""
 
 import itertools
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,7 @@ from hedgerow.methods import hedge, rounds
 from hedgerow.methods.columns import Columns
 from hedgerow.methods.coverings import covering, pairs_of
 from hedgerow.methods.hedge import Hedge
+from hedgerow.models import denoising
 from hedgerow.models.denoising import denoised
 from hedgerow.models.estimation import fit, fit_near, loss
 from hedgerow.models.graphical import GraphicalModel
@@ -78,6 +80,19 @@ def test_an_ordered_column_borrows_from_its_neighbours_and_knows_how_much_is_lef
         believed.append(column.std**2)
     assert np.mean(smooth) < np.mean(raw) / 4
     assert np.mean(smooth) / 3 < np.mean(believed) < 3 * np.mean(smooth)
+
+
+@pytest.mark.parametrize("std", [50, 150, 500])
+def test_averaging_the_options_is_no_worse_than_the_best_of_them_by_risk(std):
+    def error(patience):
+        with mock.patch.object(denoising, "PATIENCE", patience):
+            columns = [
+                denoised(measured(rough(HILL, std, seed), std), Attribute("a", 100), float(HILL.sum()))
+                for seed in range(40)
+            ]
+        return np.mean([((column.counts - HILL) ** 2).mean() for column in columns])
+
+    assert error(denoising.PATIENCE) < error(1e-6)
 
 
 def test_an_order_that_nobody_declared_is_found_where_there_is_one():

@@ -81,6 +81,37 @@ def test_conditionally_independent_columns_stay_so(method):
         assert abs(correlation) < 6 / np.sqrt(group.sum())
 
 
+def test_columns_that_share_no_clique_are_closer_than_chance():
+    """b and c are spread over each other's values, given a, more evenly than drawing row by row would."""
+    domain = Domain.of({"a": 3, "b": 10, "c": 10})
+    structure = plan(domain, [("a", "b"), ("a", "c")])
+    model = GraphicalModel(structure, np.random.default_rng(0).normal(size=structure.leaf_cells), 1.0)
+    for rows in (5_000, 50_000, 200_000):  # one slice of rows, and several
+        expected = rows * model.marginal(("a", "b", "c"))
+        errors = {
+            method: np.abs(
+                counts(domain, getattr(model, method)(rows, np.random.default_rng(1)), domain.names) - expected
+            ).mean()
+            for method in ("draw", "draw_independent")
+        }
+        assert errors["draw"] < 0.5 * errors["draw_independent"]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 5, 7, 12])
+def test_every_row_is_as_likely_as_any_other(rows):
+    """In the smallest groups too: each row's value, over many draws, has the model's distribution."""
+    domain = Domain.of({"a": 2, "b": 3})
+    potentials = np.log([0.2, 0.8, 0.5, 0.3, 0.2])
+    model = GraphicalModel(plan(domain, [("a",), ("b",)]), potentials, 1.0)
+    coins, draws = np.random.default_rng(5), 20_000
+    found = np.zeros((rows, 2, 3))
+    for _ in range(draws):
+        drawn = model.draw(rows, coins)
+        found[np.arange(rows), drawn["a"], drawn["b"]] += 1
+    expected = model.marginal(("a", "b")) * draws
+    assert (np.abs(found - expected) < 6.5 * np.sqrt(expected)).all()
+
+
 def test_rows_come_in_random_order():
     """Neighbouring rows have nothing to do with each other, in any column."""
     domain = Domain.of({"a": 50, "b": 50})

@@ -49,7 +49,7 @@ LOOKS = 64
 """Rounds that are planned at most; where there are more picks, a round makes several."""
 WORTH = 0.5
 """Views, and pairs beyond the model, are measured where their expected noise is at most this part of the rows."""
-BEYOND = 0.25
+BEYOND = 0.35
 """The part of the budget for pairs that the model cannot hold."""
 SCORING = 0.1
 """What of that finds them."""

@@ -9,11 +9,11 @@ from hedgerow.curator import Curator
 from hedgerow.domain import Counts, Domain
 from hedgerow.measurement import Measurement, estimated_total
 from hedgerow.methods.method import About
+from hedgerow.methods.start import measure_columns
 from hedgerow.models.denoising import denoised
 from hedgerow.models.histograms import Histograms, Part, project_to_simplex
 from hedgerow.models.model import Model
 from hedgerow.progress import Progress
-from hedgerow.query import MarginalQuery
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,7 @@ class Independent:
         with progress.phase("measure every column", len(domain)):
             # a column that is coded by two attributes (a bin and its round numbers) is measured as one
             marginals = list(dict.fromkeys(domain.marginal(attributes) for attributes in curator.columns.values()))
-            queries = [MarginalQuery(domain, marginal) for marginal in marginals]
-            # noise on k cells costs k·σ of L1 error; under a fixed Σ1/σ² the least total has 1/σ ∝ k^(1/3)
-            weights = [query.cells ** (1 / 3) for query in queries]
-            measured = curator.measure(queries, spend=curator.remaining, weights=weights)
+            measured = measure_columns(curator, marginals, curator.remaining)
             progress.step(len(domain))
         with progress.phase("fit", len(domain)):
             total = estimated_total(measured)

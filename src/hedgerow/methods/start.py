@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hedgerow.budget import Amount
 from hedgerow.curator import Curator
+from hedgerow.domain import Marginal
 from hedgerow.measurement import Measurement, estimated_total
 from hedgerow.query import MarginalQuery
 
 TOTAL_SHARE = 0.01
+WIDE = 1 / 5
+"""A column of k codes weighs k to this power."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +40,18 @@ def start(curator: Curator, least_share: float) -> Start:
 
 
 def measure_one_ways(curator: Curator, spend: Amount) -> list[Measurement]:
-    """Every attribute's own counts, with weights k^(1/3): the least sum of absolute errors for the amount."""
-    domain = curator.domain
-    queries = [MarginalQuery(domain, (name,)) for name in domain.names]
-    return curator.measure(queries, spend=spend, weights=[attribute.size ** (1 / 3) for attribute in domain])
+    """Every attribute's own counts."""
+    return measure_columns(curator, [(name,) for name in curator.domain.names], spend)
+
+
+def measure_columns(curator: Curator, columns: Sequence[Marginal], spend: Amount) -> list[Measurement]:
+    """The columns' counts in one stack, wide ones sharper, for the least sum of errors once they are denoised.
+
+    Noise on k cells costs k·σ of L1 error; under a fixed Σ1/σ² the least sum would have 1/σ ∝ k^(1/3). Denoising takes
+    more off the wide ones, so they need less; the power was fitted on public tables (adult, br2000, titanic).
+    """
+    queries = [MarginalQuery(curator.domain, column) for column in columns]
+    return curator.measure(queries, spend=spend, weights=[query.cells**WIDE for query in queries])
 
 
 def one_way_share(curator: Curator, whole: Amount, total: float) -> float:
