@@ -280,6 +280,18 @@ def test_several_picks_a_round_are_each_charged_and_replay(monkeypatch):
     check_method(Hedge(), count=12)
 
 
+def test_rounds_are_fewer_where_each_looks_at_many_marginals(monkeypatch):
+    table = opm.generate(2000)
+
+    def rounds_of():
+        return sum(1 for kind, _ in itertools.groupby(kinds(release_of(table, SCHEMA, 3.0))) if kind == "select")
+
+    before = rounds_of()
+    monkeypatch.setattr(hedge, "LOOKED_AT", 1)
+    monkeypatch.setattr(hedge, "FEWEST_LOOKS", 2)
+    assert 2 <= rounds_of() < before / 2
+
+
 def test_where_relations_cannot_be_seen_columns_get_everything():
     table = opm.generate(300)
     assert kinds(release_of(table, SCHEMA, 0.01)) == ["measure", "measure"]

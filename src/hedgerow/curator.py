@@ -259,6 +259,8 @@ class RecodedCurator:
     def _translate(self, query: Query) -> Query:
         if isinstance(query, TreeQuery):
             raise HedgerowError("a tree query cannot be asked through a recoding.")
+        if self._recoding.maps.keys().isdisjoint(query.attributes):
+            return query
         levels: dict[str, npt.ArrayLike] = {}
         for name, level in zip(query.attributes, query.levels, strict=True):
             mapping = self._recoding.maps.get(name)

@@ -63,6 +63,7 @@ class Domain:
     def __init__(self, attributes: Iterable[Attribute]):
         self.attributes: tuple[Attribute, ...] = tuple(attributes)
         self._place = {attribute.name: place for place, attribute in enumerate(self.attributes)}
+        self._sizes = {attribute.name: attribute.size for attribute in self.attributes}
         if len(self._place) != len(self.attributes):
             raise SchemaError("two attributes of a domain have the same name.")
 
@@ -110,7 +111,10 @@ class Domain:
         return tuple(sorted(set(names), key=self.place))
 
     def shape(self, marginal: Sequence[str]) -> tuple[int, ...]:
-        return tuple(self[name].size for name in marginal)
+        try:
+            return tuple([self._sizes[name] for name in marginal])
+        except KeyError:
+            return tuple(self[name].size for name in marginal)  # says which is unknown
 
     def cells(self, marginal: Sequence[str]) -> int:
         """How many cells the marginal has, exactly (a Python integer, so it cannot overflow)."""

@@ -47,6 +47,9 @@ FEWEST = 4
 """A marginal in fewer blocks tells nothing of a relation: the least pair has 2 × 2 cells."""
 LOOKS = 64
 """Rounds that are planned at most; where there are more picks, a round makes several."""
+FEWEST_LOOKS = 16
+LOOKED_AT = 250_000
+"""Marginals that all rounds together look at, about: where each has many, there are fewer rounds, but not fewest."""
 WORTH = 0.5
 """Views, and pairs beyond the model, are measured where their expected noise is at most this part of the rows."""
 BEYOND = 0.35
@@ -151,11 +154,13 @@ class Hedge:
         while curator.remaining.units > reserved.units:
             free = curator.remaining - reserved
             budget = self.affordable(curator, free, budget, fitted.model.total)
-            many = max(1, free.units // (LOOKS * budget.units))  # so many that about LOOKS rounds spend what is left
+            offered = considered(curator, list(wanted))
+            looks = min(LOOKS, max(FEWEST_LOOKS, LOOKED_AT // max(1, len(offered))))
+            many = max(1, free.units // (looks * budget.units))  # so many rounds would spend what is left
             if progress.out_of_time() or free.units < 2 * many * budget.units:
                 budget = Amount(free.currency, free.units // many)  # the last round spends everything
             used = 1 - curator.remaining.units / whole.units
-            answers = self.round(curator, free, budget, many, fitted.model, wanted, used)
+            answers = self.round(curator, free, budget, many, fitted.model, wanted, offered, used)
             before = fitted.model
             fitted.learn(answers or measure_one_ways(curator, free), rough=curator.remaining.units > reserved.units)
             if answers:
@@ -212,12 +217,13 @@ class Hedge:
         many: int,
         model: GraphicalModel,
         wanted: Mapping[Marginal, float],
+        offered: Sequence[Marginal],
         used: float,
     ) -> list[Measurement]:
         """Choose so many marginals, each for `budget`, and measure their blocks; none where none is worth its noise."""
         domain, measuring = curator.domain, budget.share(self.measuring)
         blocks = self.blocks(curator, budget, model.total)
-        offered, most = considered(curator, list(wanted)), self.size * used
+        most = self.size * used
         marginals = within(domain, model.cliques, offered, most)
         if not marginals:  # the schedule leaves no room yet
             most = self.size

@@ -24,7 +24,7 @@ COARSE = 16
 """A third of the blocks, where that is so many, is offered too: the choice then weighs detail against noise."""
 CELLS_A_ROUND = 4_000_000
 """Cells of all the marginals that one round considers; where there are more, lots decide, the small degrees first."""
-MARGINALS_A_ROUND = 20_000
+MARGINALS_A_ROUND = 6_000
 """The same of their number."""
 
 
@@ -58,17 +58,19 @@ class Known:
 
 def considered(curator: Curator, marginals: Sequence[Marginal]) -> list[Marginal]:
     """All of the marginals, or a part by lot, small degrees first, that has few enough cells for one round."""
-    domain = curator.domain
-    if len(marginals) <= MARGINALS_A_ROUND and sum(map(domain.cells, marginals)) <= CELLS_A_ROUND:
+    cells = list(map(curator.domain.cells, marginals))
+    if len(marginals) <= MARGINALS_A_ROUND and sum(cells) <= CELLS_A_ROUND:
         return list(marginals)
-    lots = curator.coins.permutation(len(marginals))
-    kept, room = [], CELLS_A_ROUND
-    for marginal in sorted((marginals[lot] for lot in lots), key=len):
-        cells = domain.cells(marginal)
-        if cells <= room:
-            kept.append(marginal)
-            room -= cells
-    return kept[:MARGINALS_A_ROUND]
+    lots = curator.coins.permutation(len(marginals)).tolist()
+    room, least = CELLS_A_ROUND, min(cells)
+    kept: list[Marginal] = []
+    for lot in sorted(lots, key=lambda lot: len(marginals[lot])):
+        if room < least or len(kept) == MARGINALS_A_ROUND:
+            break
+        if cells[lot] <= room:
+            kept.append(marginals[lot])
+            room -= cells[lot]
+    return kept
 
 
 def resolutions(

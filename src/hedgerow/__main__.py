@@ -1,0 +1,5 @@
+"""`python -m hedgerow` is `hedgerow`."""
+
+from hedgerow.cli import main
+
+main()
