@@ -315,7 +315,7 @@ def test_another_datasets_ledger_and_a_voided_guarantee_are_refused(hedgerow, pe
 
 def test_eight_runs_at_once_hold_the_budget(hedgerow, people):
     hedgerow("ledger", "create", "l", "--dataset", "opm", "--epsilon", 1.0, "--delta", "1e-8")
-    command = [sys.executable, "-c", "from hedgerow.cli import main; main()"]
+    command = [sys.executable, "-m", "hedgerow"]
     arguments = [
         "synth",
         "people.parquet",

@@ -7,12 +7,22 @@ from __future__ import annotations
 
 import math
 import platform
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.accounting import STEPS_PER_SENSITIVITY, Charge, Guarantee, covers, discovery_threshold, guarantee, whole
+from hedgerow.accounting import (
+    STEPS_PER_SENSITIVITY,
+    Charge,
+    Guarantee,
+    covers,
+    discovery_threshold,
+    gdp_cost_of_exponential,
+    guarantee,
+    whole,
+)
 from hedgerow.budget import Amount, Budget, Currency
 from hedgerow.curator import PRINTED
 from hedgerow.errors import HedgerowError, ReleaseError
@@ -26,6 +36,8 @@ UNSAFE = "noise drawn from a given seed: anyone who knows the seed can take the 
 REHEARSAL = "a rehearsal on made-up rows"
 ENDED_EARLY = "The method was told that its time was up (--max-time) and took fewer rounds than it otherwise would."
 PUBLIC = "A public table was used; the publisher asserts that it does not depend on the private rows."
+OPINION = 1e-3
+"""By what part another accountant's ε may exceed ours: it rounds losses up."""
 ACCESSES = {
     ("measure", "gaussian"),
     ("measure", "laplace"),
@@ -286,24 +298,32 @@ def _check_measurement(
 def second_opinion(certificate: Certificate) -> float:
     """ε by dp-accounting's privacy loss distributions, an independent accountant, at the certificate's δ.
 
-    It knows Gaussian and Laplace noise; an exponential mechanism is handed over as the Gaussian that dominates it.
+    It knows Gaussian and Laplace noise. An exponential mechanism is handed over as the Gaussian that dominates it, or,
+    for pure ε, as the worst mechanism of its ε. Losses are rounded up to a grid, once a charge: for pure ε, where that
+    adds up, the grid is so fine that all of it stays below `OPINION`.
     """
-    from dp_accounting import DpEvent, GaussianDpEvent, LaplaceDpEvent
-    from dp_accounting.pld import PLDAccountant
+    from dp_accounting.pld import common
+    from dp_accounting.pld import privacy_loss_distribution as pld
 
-    accountant = PLDAccountant()
-    for charge in certificate.charges:
-        event: DpEvent
-        if charge.mechanism in ("gaussian", "discovery"):
-            event = GaussianDpEvent(charge.scale / charge.sensitivity)
-        elif charge.mechanism == "laplace":
-            event = LaplaceDpEvent(charge.scale / charge.sensitivity)
+    pure = certificate.whole.currency is Currency.PURE
+    grid = OPINION * certificate.spent.value / max(1, 2 * len(certificate.charges)) if pure else 1e-4
+    composed = pld.identity(value_discretization_interval=grid)
+    kinds = Counter((charge.mechanism, charge.scale, charge.sensitivity) for charge in certificate.charges)
+    for (mechanism, scale, sensitivity), count in kinds.items():
+        if mechanism in ("gaussian", "discovery"):
+            loss = pld.from_gaussian_mechanism(scale / sensitivity, value_discretization_interval=grid)
+        elif mechanism == "laplace":
+            loss = pld.from_laplace_mechanism(scale / sensitivity, value_discretization_interval=grid)
+        elif pure:
+            worst = common.DifferentialPrivacyParameters(scale, 0.0)
+            loss = pld.from_privacy_parameters(worst, value_discretization_interval=grid)
         else:
-            event = GaussianDpEvent(1 / math.sqrt(float(charge.cost().exact)))
-        accountant.compose(event)
+            dominating = 1 / math.sqrt(gdp_cost_of_exponential(scale))
+            loss = pld.from_gaussian_mechanism(dominating, value_discretization_interval=grid)
+        composed = composed.compose(loss.self_compose(count) if count > 1 else loss)
     # its distributions are cut at a small mass, so pure ε is asked for at a δ that is next to nothing
     delta = certificate.budget.delta - certificate.spent.delta
-    return float(accountant.get_epsilon(delta if delta > 0 else 1e-12))
+    return float(composed.get_epsilon_for_delta(delta if delta > 0 else 1e-12))
 
 
 # ---------------------------------------------------------------- plain values

@@ -6,7 +6,7 @@ import importlib.util
 import json
 from pathlib import Path
 
-from hedgerow.certificate import second_opinion
+from hedgerow.certificate import OPINION, second_opinion
 from hedgerow.cli.progress import TerminalProgress
 from hedgerow.errors import ReleaseError
 from hedgerow.output import TABLE_SUFFIXES, check_writable, write_table
@@ -43,7 +43,7 @@ def verify_release(path: Path, key: str | None, ledger: Path | None, as_json: bo
     if release.certificate.guarantee and importlib.util.find_spec("dp_accounting"):
         epsilon = second_opinion(release.certificate)
         stated = release.certificate.guarantee.epsilon
-        if epsilon > stated * 1.001:
+        if epsilon > stated * (1 + OPINION):
             raise ReleaseError(f"dp-accounting computes ε = {epsilon:.6g} where the certificate states {stated:.6g}.")
         confirmed.append(f"dp-accounting's privacy loss distributions agree: ε = {epsilon:.6g}")
     if as_json:
