@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,14 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import OptionError, listing
+from hedgerow.formulas import guarded
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 TABLE_SUFFIXES = (".csv", ".parquet", ".arrow")
-FORMULA = "^[\\s\\x00]*[=+\\-@\uff1d\t\r\n]"
-"""What a spreadsheet may take for a formula, after white space too."""
-NUMBER = r"^[+-]?\d+(\.\d*)?([eE][+-]?\d+)?$"
 
 
 @contextmanager
@@ -95,30 +92,12 @@ def write_table(path: Path, schema: pa.Schema, batches: Iterable[pa.Table], warn
         elif path.suffix == ".arrow":
             writer = pa.ipc.new_file(str(partial), schema)
         else:
-            writer = pa.csv.CSVWriter(partial, harmless(schema.empty_table()).schema)
+            writer = pa.csv.CSVWriter(partial, guarded(schema.empty_table()).schema)
         with writer:
             for batch in batches:
                 table = batch.replace_schema_metadata(schema.metadata)
-                writer.write_table(harmless(table) if path.suffix == ".csv" else table)
+                writer.write_table(guarded(table) if path.suffix == ".csv" else table)
                 rows += len(table)
     if warning and path.suffix == ".csv":
         path.with_name(path.name + ".NO-GUARANTEE.txt").write_text(warning + "\n")
     return rows
-
-
-def harmless(table: pa.Table) -> pa.Table:
-    """Text that a spreadsheet would run as a formula gets an apostrophe in front; numbers are left alone."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    for place, field in enumerate(table.schema):
-        if not (pa.types.is_string(field.type) or pa.types.is_large_string(field.type)):
-            continue
-        column = table.column(place)
-        number = pc.match_substring_regex(column, NUMBER)
-        starts = pc.match_substring_regex(column, FORMULA)
-        risky = pc.fill_null(pc.and_(starts, pc.invert(number)), False)
-        if pc.any(risky).as_py():
-            quoted = pc.if_else(risky, pc.binary_join_element_wise("'", column, ""), column)
-            table = table.set_column(place, field, quoted)
-    return table.rename_columns([f"'{name}" if re.match(FORMULA, name) else name for name in table.column_names])

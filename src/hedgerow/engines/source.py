@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from hedgerow.engines.sql.location import is_url, open_database
 from hedgerow.errors import TableError, listing, suggestion
+from hedgerow.formulas import unguarded, unguarded_name
 
 BATCH_ROWS = 1 << 16
 _CSV_BLOCK = 1 << 22
@@ -89,13 +90,17 @@ def _hidden(path: Path) -> bool:
 
 
 class CsvSource:
-    """A comma-separated UTF-8 file with a header line; every column is text, an empty field is empty text."""
+    """A comma-separated UTF-8 file with a header line; every column is text, an empty field is empty text.
+
+    An apostrophe that keeps spreadsheets from running text as a formula, as in the files that we write, is taken off.
+    """
 
     def __init__(self, path: Path):
         self._path = path
         self._what = f'the table "{path}"'
         self._packed = path.name.lower().endswith(".gz")
-        self._header = unique_names(self._read_header(), self._what)
+        self._written = self._read_header()
+        self._header = unique_names([unguarded_name(name) for name in self._written], self._what)
 
     def header(self) -> tuple[str, ...]:
         return self._header
@@ -134,6 +139,7 @@ class CsvSource:
         from pyarrow import csv as arrow_csv
 
         wanted = wanted_columns(columns, self._header, self._what)
+        written = [self._written[self._header.index(name)] for name in wanted]
         self._refuse_damage()
         with _reading(self._what, "it must be UTF-8 text with comma-separated fields"):
             try:
@@ -144,12 +150,13 @@ class CsvSource:
                         newlines_in_values=True, ignore_empty_lines=len(self._header) > 1
                     ),
                     convert_options=arrow_csv.ConvertOptions(
-                        include_columns=wanted,
-                        column_types=dict.fromkeys(wanted, pa.string()),
+                        include_columns=written,
+                        column_types=dict.fromkeys(written, pa.string()),
                         strings_can_be_null=False,
                     ),
                 )
-                yield from _some_rows(_sliced(reader), self._what)
+                for batch in _some_rows(_sliced(reader), self._what):
+                    yield unguarded(batch.rename_columns(wanted))
             except pa.ArrowInvalid as problem:
                 ragged = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", str(problem))
                 if ragged is None:
