@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from hedgerow.budget import Budget
@@ -103,3 +104,13 @@ def test_from_the_command_line(hedgerow, tmp_path):
     assert "out.csv" in refused.err
     dry = hedgerow(*words, "--public", "open.csv", "--dry-run")
     assert dry.code == 0, dry.err
+
+
+def test_the_private_table_is_not_its_own_public_one(tmp_path):
+    """Neither the same frame, nor the same file by another name."""
+    schema, file, link = Schema.parse(SCHEMA), tmp_path / "people.parquet", tmp_path / "link.parquet"
+    pq.write_table(PRIVATE, file)
+    link.symlink_to(file)
+    for table, public in [(PRIVATE, PRIVATE), (file, file), (file, link), (str(file), tmp_path / "." / file.name)]:
+        with pytest.raises(TableError, match="cannot be its own public one"):
+            synthesize(table, schema, Budget(1.0), Independent(), public=public)

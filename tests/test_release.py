@@ -73,6 +73,14 @@ def test_saving_twice_gives_the_same_bytes(release, saved, tmp_path):
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
+def test_an_estimate_of_rows_that_is_all_noise_draws_no_flood_of_rows():
+    for seed in range(5):
+        made = hr.synthesize(opm.generate(300), SCHEMA, hr.Budget(1e-9, 1e-9), "independent", unsafe_noise_seed=seed)
+        assert made.rows_are_noise
+        assert made.estimated_rows <= 100_000
+    assert not hr.synthesize(opm.generate(300), SCHEMA, hr.Budget(1.0, 1e-9), "independent").rows_are_noise
+
+
 @pytest.mark.parametrize("method", ["independent", "mst", "aim", "hedge", "privsyn"])
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-9), (0.1, 0.0), (1.0, 0.0), (20.0, 0.0)])
 def test_the_independent_accountant_agrees(method, epsilon, delta):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.budget import Budget
 from hedgerow.errors import HedgerowError
+from hedgerow.progress import Limits
 
 if TYPE_CHECKING:
     from hedgerow import methods
@@ -21,13 +22,17 @@ if TYPE_CHECKING:
     from hedgerow.schema import Schema
 
 __version__ = "0.1.0"
-__all__ = ["Budget", "HedgerowError", "Release", "Schema", "__version__", "methods", "synthesize"]
+__all__ = ["Budget", "HedgerowError", "Limits", "Release", "Schema", "__version__", "methods", "synthesize"]
 
 _LAZY = {
     "Release": ("hedgerow.release", "Release"),
     "Schema": ("hedgerow.schema", "Schema"),
     "synthesize": ("hedgerow.run", "synthesize"),
 }
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 def __getattr__(name: str) -> Any:

@@ -45,7 +45,7 @@ class Budget:
     def __post_init__(self) -> None:
         if not (isinstance(self.epsilon, int | float) and 0 < self.epsilon <= LARGEST_EPSILON):
             raise BudgetError(
-                f"epsilon must be a positive number of at most {LARGEST_EPSILON:g}, got {self.epsilon}. "
+                f"epsilon must be a positive number of at most {LARGEST_EPSILON:g}, got {self.epsilon!r}. "
                 "Nothing was read. Hint: common choices lie between 0.1 and 10."
             )
         if not (0 <= self.delta < 1):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 LOCAL_HEADER, LISTED_HEADER, END_OF_LIST = 30, 46, 22
 """Bytes of a ZIP file around a member, in the list of members, and after it, beside names."""
+DOUBTFUL_ROWS = 100_000
+"""Rows that are drawn at most where nobody said how many and the estimate is mostly noise."""
 LARGEST = 4 << 30
 """Bytes that a release may unpack to."""
 
@@ -78,8 +81,16 @@ class Release:
 
     @property
     def estimated_rows(self) -> int:
-        """The noisy estimate of the number of rows."""
-        return max(1, round(self.model.total))
+        """The noisy estimate of the number of rows; at most `DOUBTFUL_ROWS` where that is mostly noise."""
+        rows = max(1, round(self.model.total))
+        return min(rows, DOUBTFUL_ROWS) if self.rows_are_noise else rows
+
+    @property
+    def rows_are_noise(self) -> bool:
+        """Whether the best sum of noisy counts is off by more than half of the estimated number of rows."""
+        measured = [measurement for answer in self.answers for measurement in answer.measurements]
+        errors = [math.sqrt(measurement.query.cells) * measurement.std for measurement in measured]
+        return bool(errors) and min(errors) > self.model.total / 2
 
     def batches(self, rows: int | None = None, seed: int = 0) -> Iterator[pa.Table]:
         """Rows some at a time, from blocks of 2²⁰; block b depends only on the release, the seed, b and its size."""

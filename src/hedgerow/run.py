@@ -59,8 +59,13 @@ def synthesize(
     answers in it are used instead of new ones. Remove it when the release is saved.
     """
     from hedgerow.engines import open_engine
+    from hedgerow.engines.source import refuse_as_public
     from hedgerow.schema import Schema
 
+    if not isinstance(budget, Budget):
+        raise OptionError(f"the budget must be a hedgerow.Budget(epsilon, delta), got {budget!r}. Nothing was read.")
+    if public is not None:
+        refuse_as_public(public, table)
     if not isinstance(schema, Schema):
         schema = Schema.load(schema)
     chosen: Method = build(method) if isinstance(method, str) else method

@@ -26,7 +26,7 @@ def draft(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
 ) -> None:
     """Write a schema with the names of the header and everything that public sources say; the rest is TODO."""
-    from hedgerow.engines.source import open_source
+    from hedgerow.engines.source import open_source, refuse_as_public
     from hedgerow.errors import OptionError
     from hedgerow.output import refuse_overwriting
     from hedgerow.schema.draft import draft_schema
@@ -36,6 +36,7 @@ def draft(
         raise OptionError(f'"{out}" exists already and was not touched; give another --out, or --overwrite.')
 
     def public_batches(name: str) -> Iterator[Any]:
+        refuse_as_public(name, table)
         public = open_source(name)
         return public.batches(public.header())
 

@@ -169,6 +169,8 @@ def _summary(request: Request, report: dict[str, Any], made: Release) -> None:
         print(statement)
     if request.ledger is None and not made.certificate.void:
         _hint("no --ledger was given, so nothing adds this release up with others of the same people.")
+    if made.rows_are_noise and request.rows is None:
+        _hint("the number of rows is mostly noise: it says nothing of how many there were. Choose one with --rows.")
     if mostly_noise(made):
         _hint("at this ε most of the counts are noise: expect little of the table. A larger ε, or fewer values, helps.")
     if request.rows is not None:

@@ -62,6 +62,20 @@ def open_source(table: Any) -> Source:
     raise TableError(f"a table cannot be read from a {type(table).__name__}; give {_KINDS}. Nothing was read.")
 
 
+def refuse_as_public(public: Any, table: Any) -> None:
+    """What is learnt from a public table is not paid for, so the private table itself cannot be it."""
+    named = [os.fspath(each) for each in (public, table) if isinstance(each, str | os.PathLike)]
+    if len(named) == 2:
+        same = named[0] == named[1] or (all(map(os.path.exists, named)) and os.path.samefile(*named))
+    else:
+        same = public is table
+    if same:
+        raise TableError(
+            "the private table cannot be its own public one: what is learnt from a public table is not paid for. "
+            "Nothing was read. Hint: name a table that anyone may read, or none."
+        )
+
+
 def _open_path(given: str) -> Source:
     if is_url(given):
         return open_database(given)
