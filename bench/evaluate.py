@@ -64,7 +64,18 @@ def _measured(what: str, folder: Path, words: list[Any], seconds: float, megabyt
     command = "import sys; from hedgerow.cli import main; main()"
     page = folder / "page.html"
     done = subprocess.run(
-        [sys.executable, "-c", command, "evaluate", *map(str, words), "--report", str(page), "--json", "-q"],
+        [
+            sys.executable,
+            "-c",
+            command,
+            "evaluate",
+            *map(str, words),
+            "--report",
+            str(page),
+            "--overwrite",
+            "--json",
+            "-q",
+        ],
         capture_output=True,
         text=True,
         check=True,

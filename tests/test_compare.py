@@ -102,7 +102,7 @@ def test_from_a_grid_to_a_page_and_on_again(place):
     for name in ("manifest.json", "results.parquet", "comparison.html"):
         assert stat.S_IMODE((out / name).stat().st_mode) == 0o600
     # another judge needs another folder
-    with pytest.raises(OptionError, match="another metrics"):
+    with pytest.raises(OptionError, match="differs in: metrics"):
         compare(plan(place, metrics=("tvd3",)), out)
 
 
@@ -130,6 +130,11 @@ def test_what_can_be_refused_is_refused_before_anything_runs(place):
         ForeignTable.parse("theirs=made.csv")
     assert ForeignTable.parse("a@b@0.5=x=y.csv") == ForeignTable("a@b", 0.5, "x=y.csv")
     assert not (place / "out").exists()
+    before = sorted(place.iterdir()), place.stat().st_mode
+    for occupied in (place, place / "people.yaml"):
+        with pytest.raises(OptionError, match="holds no comparison; it was not touched"):
+            compare(plan(place), occupied)
+    assert before == (sorted(place.iterdir()), place.stat().st_mode)
 
 
 def test_runs_are_paired_and_cells_are_told_apart(place):

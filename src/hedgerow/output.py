@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,23 +53,6 @@ def check_writable(path: Path, suffixes: Iterable[str] = ()) -> None:
     except OSError as problem:
         reason = (problem.strerror or "refused").lower()
         raise OptionError(f'"{path}" cannot be written ({reason}). Nothing was read.') from None
-
-
-def refuse_overwriting(outputs: Iterable[Path], inputs: Mapping[str, Path | None]) -> None:
-    """No output may take the place of an input or of another output, or lie in a folder that is an input."""
-    places: dict[Path, Path] = {}
-    for path in outputs:
-        place = path.resolve()
-        for name, given in inputs.items():
-            if given is None:
-                continue
-            if place == given.resolve():
-                raise OptionError(f'"{path}" is the {name} itself; name another output. Nothing was read.')
-            if given.is_dir() and given.resolve() in place.parents:
-                raise OptionError(f'"{path}" lies inside the {name}; name another output. Nothing was read.')
-        if place in places:
-            raise OptionError(f'"{path}" is named for two outputs; name another one. Nothing was read.')
-        places[place] = path
 
 
 def write_table(path: Path, schema: pa.Schema, batches: Iterable[pa.Table], warning: str | None = None) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from typing import Any
@@ -37,7 +36,9 @@ def main() -> None:
         said = problem.format_message().rstrip(".")
         _stop(f"{said}{'' if said.endswith('?') else '.'} Hint: hedgerow --help", 2) if said else sys.exit(2)
     except OSError as problem:
-        _stop(f"a file could not be read or written ({_reason(problem)}); a release written before that is kept.", 2)
+        from hedgerow.cli.outputs import reason
+
+        _stop(f"a file could not be read or written ({reason(problem)}); a release written before that is kept.", 2)
     except Exception as problem:
         _stop(f"an error of ours, not of your input: {_place(problem)}. No private value is shown here.", 1)
 
@@ -45,11 +46,6 @@ def main() -> None:
 def _interrupt(*_: object) -> None:
     """A request to end is treated like Ctrl-C, so that partial files are removed."""
     raise KeyboardInterrupt
-
-
-def _reason(problem: OSError) -> str:
-    """The system's own words for an error number; never the text of the exception, which could quote a row."""
-    return os.strerror(problem.errno).lower() if problem.errno else type(problem).__name__
 
 
 def _usage_error(kind: type[Exception]) -> Any:

@@ -100,7 +100,9 @@ def synth(
         float | None,
         typer.Option("-e", "--epsilon", help="Privacy budget; smaller is more private. A parameters.json has its own."),
     ] = None,
-    out: Annotated[Path | None, typer.Option("-o", "--out", help=".csv, .parquet or .arrow file to write.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", dir_okay=False, help=".csv, .parquet or .arrow file to write.")
+    ] = None,
     delta: Annotated[float, typer.Option(help="0 gives pure ε with Laplace noise.")] = 1e-9,
     method: Annotated[str | None, typer.Option("-m", "--method", help="See: hedgerow methods.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="Method option, option=value; repeatable.")] = None,
@@ -118,8 +120,12 @@ def synth(
         int | None,
         typer.Option(min=0, help="Rows out (default: the noisy estimate). Do not type in the true number of rows."),
     ] = None,
-    release: Annotated[Path | None, typer.Option(help="Release file (default: beside the output).")] = None,
-    report: Annotated[Path | None, typer.Option(help="A page (.html) about the release; may be published.")] = None,
+    release: Annotated[
+        Path | None, typer.Option(dir_okay=False, help="Release file (default: beside the output).")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(dir_okay=False, help="A page (.html) about the release; may be published.")
+    ] = None,
     ledger: Annotated[Path | None, typer.Option(help="Lifetime ledger of the dataset; refuses overspend.")] = None,
     sign: Annotated[Path | None, typer.Option(help="Ed25519 private key (PEM) to sign the release with.")] = None,
     max_memory: Annotated[str, typer.Option(help="For example 4GB.")] = "4GB",
@@ -130,7 +136,7 @@ def synth(
     unsafe_noise_seed: Annotated[
         int | None, typer.Option(min=0, help="Tests and public benchmarks only: voids the guarantee.")
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing release.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that exist already.")] = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a run that was stopped, without paying again.")
     ] = False,
@@ -142,12 +148,12 @@ def synth(
 ) -> None:
     """Make a synthetic table and its release from a private table."""
     from hedgerow.cli.runs import wanted
-    from hedgerow.cli.synth import Request, dry, run
+    from hedgerow.cli.synth import Request, dry, run_all
     from hedgerow.methods import DEFAULT
 
     asked = {"workload": workload, "target": target}
-    for each in wanted(schema, epsilon, delta):
-        request = Request(
+    requests = [
+        Request(
             table=table,
             schema=schema,
             epsilon=each.epsilon,
@@ -170,7 +176,13 @@ def synth(
             overwrite=overwrite,
             resume=resume,
         )
-        (dry if dry_run else run)(request)
+        for each in wanted(schema, epsilon, delta)
+    ]
+    if not dry_run:
+        run_all(requests)
+    else:
+        for request in requests:
+            dry(request)
 
 
 @app.command()
@@ -182,12 +194,13 @@ def sample(
     rows: Annotated[str | None, typer.Option(help="For example 1e9. Default: the noisy estimate.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Another seed gives other rows.")] = 0,
     workers: Annotated[int, typer.Option(min=1, help="Processes that fill a folder; the rows are the same.")] = 1,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
 ) -> None:
     """Draw more rows from a release. Costs no privacy. Repeat the command to go on with a folder."""
     from hedgerow.cli.releases import sample_rows
 
-    sample_rows(release, out, None if rows is None else count(rows), seed, workers, quiet)
+    sample_rows(release, out, None if rows is None else count(rows), seed, workers, quiet, overwrite)
 
 
 @app.command()
@@ -223,7 +236,8 @@ def evaluate(
     identifiers: Annotated[
         str | None, typer.Option(help="Columns that an outsider may know, comma-separated: for apparent_matches.")
     ] = None,
-    report: Annotated[Path | None, typer.Option(help="A page (.html) to write. PRIVATE.")] = None,
+    report: Annotated[Path | None, typer.Option(dir_okay=False, help="A page (.html) to write. PRIVATE.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing page.")] = False,
     ledger: Annotated[Path | None, typer.Option(help="The ledger that notes the look at exact data.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="The same seed asks the same queries.")] = 0,
     json_: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
@@ -232,7 +246,7 @@ def evaluate(
     """PRIVATE: compare a synthetic table with the real rows."""
     from hedgerow.cli.evaluate import run
 
-    run(real, synthetic, schema, metrics, target, identifiers, ledger, report, seed, json_, quiet)
+    run(real, synthetic, schema, metrics, target, identifiers, ledger, report, overwrite, seed, json_, quiet)
 
 
 @app.command()
@@ -312,34 +326,41 @@ def audit(
     methods: Annotated[list[str] | None, typer.Argument(help="Methods; all of them if left out.")] = None,
     pairs: Annotated[int, typer.Option(min=6, help="Neighbouring tables to replay on, for each kind of noise.")] = 200,
     runs: Annotated[int, typer.Option(min=100, help="Runs on either side of the distinguishing game.")] = 4000,
-    out: Annotated[Path | None, typer.Option("-o", "--out", help="A page (.md) to write the table to.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", dir_okay=False, help="A page (.md) to write the table to.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing page.")] = False,
     json_: Annotated[bool, typer.Option("--json", help="One JSON array on stdout.")] = False,
 ) -> None:
     """Check that methods keep their promise, and that the check would notice if they did not. Takes minutes each."""
     from hedgerow.cli.audit import run
 
-    run(methods or [], pairs, runs, out, json_)
+    run(methods or [], pairs, runs, out, overwrite, json_)
 
 
 @app.command()
 def example(
     name: Annotated[str, typer.Argument(help="census1940 or opm")],
-    out: Annotated[Path, typer.Option("-o", "--out", help=".csv, .parquet or .arrow file; its schema goes beside.")],
+    out: Annotated[
+        Path, typer.Option("-o", "--out", dir_okay=False, help=".csv, .parquet or .arrow file; its schema goes beside.")
+    ],
     rows: Annotated[int | None, typer.Option(min=1, help="Default: 661,967 for census1940, 1,000,000 for opm.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Another seed gives another table.")] = 0,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that exist already.")] = False,
 ) -> None:
     """Write a sample table (made up, so public) and its schema."""
     from hedgerow.cli.example import write_example
 
-    write_example(name, out, rows, seed)
+    write_example(name, out, rows, seed, overwrite)
 
 
 @app.command()
 def demo(
     out: Annotated[Path, typer.Option("-o", "--out", help="Folder to write to.")] = Path("demo"),
     rows: Annotated[int, typer.Option(min=1, help="Rows of the made-up private table.")] = 100_000,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that no demo made.")] = False,
 ) -> None:
     """Make a table, a synthetic version of it, its release and its page, from bundled sample data."""
     from hedgerow.cli.example import run_demo
 
-    run_demo(out, rows)
+    run_demo(out, rows, overwrite)

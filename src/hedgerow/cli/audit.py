@@ -11,18 +11,19 @@ from dataclasses import asdict
 from pathlib import Path
 
 from hedgerow.audit.report import Finding, audit, page
+from hedgerow.cli.outputs import check_outputs
 from hedgerow.errors import HedgerowError
 from hedgerow.methods import build, names
-from hedgerow.output import check_writable, whole_file
+from hedgerow.output import whole_file
 
 
-def run(methods: Sequence[str], pairs: int, runs: int, out: Path | None, as_json: bool) -> None:
+def run(methods: Sequence[str], pairs: int, runs: int, out: Path | None, overwrite: bool, as_json: bool) -> None:
     """Audit the methods, two at a time; fails if one does not keep its promise."""
     chosen = list(methods) or list(names())
     for name in chosen:
         build(name)  # a name that is not known is refused before an hour has passed
     if out is not None:
-        check_writable(out)
+        check_outputs([(out, ())], {}, overwrite=overwrite)
     findings = []
     for finding in _findings(chosen, pairs, runs):
         findings.append(finding)

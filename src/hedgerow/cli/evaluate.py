@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from hedgerow.cli.outputs import PAGE, check_outputs
 from hedgerow.cli.progress import TerminalProgress, peak_rss_mb
 from hedgerow.evaluate import evaluate
 from hedgerow.evaluate.figures import named
@@ -25,11 +26,20 @@ def run(
     identifiers: str | None,
     ledger: Path | None,
     page: Path | None,
+    overwrite: bool,
     seed: int,
     as_json: bool,
     quiet: bool,
 ) -> None:
     """Compare, and say it in words, as one JSON object, or as a page."""
+    if page is not None:
+        inputs: dict[str, str | Path | None] = {
+            "private table": real,
+            "synthetic table": synthetic,
+            "schema": schema,
+            "ledger": ledger,
+        }
+        check_outputs([(page, PAGE)], inputs, overwrite=overwrite)
     progress = TerminalProgress(Limits(), quiet)
     report = evaluate(
         real,

@@ -7,9 +7,10 @@ import json
 from pathlib import Path
 
 from hedgerow.certificate import OPINION, second_opinion
+from hedgerow.cli.outputs import check_outputs, writing
 from hedgerow.cli.progress import TerminalProgress
 from hedgerow.errors import ReleaseError
-from hedgerow.output import TABLE_SUFFIXES, check_writable, write_table
+from hedgerow.output import TABLE_SUFFIXES, write_table
 from hedgerow.parts import write_parts
 from hedgerow.private.ledger import confirm_entry
 from hedgerow.progress import Limits
@@ -17,16 +18,18 @@ from hedgerow.release import Release
 from hedgerow.release import verify as verify_file
 
 
-def sample_rows(release: Path, out: Path, rows: int | None, seed: int, workers: int, quiet: bool) -> None:
+def sample_rows(
+    release: Path, out: Path, rows: int | None, seed: int, workers: int, quiet: bool, overwrite: bool
+) -> None:
     """Rows from a release, into a file or into a folder of parts; the same seed gives the same rows."""
     if not out.suffix or out.is_dir():
         count, written = write_parts(release, out, rows, seed, workers, TerminalProgress(Limits(), quiet))
         print(f"{out}: {count:,} synthetic rows; {written:,} parts written now")
         return
-    check_writable(out, TABLE_SUFFIXES)
+    check_outputs([(out, TABLE_SUFFIXES)], {"release": release}, overwrite=overwrite)
     loaded = Release.load(release)
     progress = TerminalProgress(Limits(), quiet)
-    with progress.phase("draw rows"):
+    with progress.phase("draw rows"), writing(out):
         warning = " ".join(loaded.certificate.statements()) if loaded.certificate.void else None
         written = write_table(out, loaded.encoding.arrow_schema, loaded.batches(rows, seed), warning)
     print(f"{out}: {written:,} synthetic rows")

@@ -14,7 +14,7 @@ app = typer.Typer(help="What the publisher declares about a table.", no_args_is_
 @app.command()
 def draft(
     table: Annotated[str, typer.Argument(help="The table; only its header is read.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The schema file to write.")],
+    out: Annotated[Path, typer.Option("--out", "-o", dir_okay=False, help="The schema file to write.")],
     sources: Annotated[
         list[str] | None,
         typer.Option(
@@ -26,14 +26,12 @@ def draft(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
 ) -> None:
     """Write a schema with the names of the header and everything that public sources say; the rest is TODO."""
+    from hedgerow.cli.outputs import check_outputs, writing
     from hedgerow.engines.source import open_source, refuse_as_public
-    from hedgerow.errors import OptionError
-    from hedgerow.output import refuse_overwriting
     from hedgerow.schema.draft import draft_schema
 
-    refuse_overwriting([out], {"table": Path(table)})
-    if out.exists() and not overwrite:
-        raise OptionError(f'"{out}" exists already and was not touched; give another --out, or --overwrite.')
+    named = {f'source "{source}"': source.removeprefix("public:") for source in sources or []}
+    check_outputs([(out, ())], {"table": table, **named}, overwrite=overwrite)
 
     def public_batches(name: str) -> Iterator[Any]:
         refuse_as_public(name, table)
@@ -42,10 +40,8 @@ def draft(
 
     header = open_source(table).header()
     made = draft_schema(header, sources or [], dataset=Path(table).stem, public_batches=public_batches)
-    try:
+    with writing(out):
         out.write_text(made.text, encoding="utf-8")
-    except OSError as error:
-        raise OptionError(f'"{out}" cannot be written ({error.strerror}). Nothing was written.') from None
     print(f"{out}: {made.summary}")
 
 
@@ -54,18 +50,25 @@ def check(
     schema: Annotated[Path, typer.Option("--schema", "-s", help="The schema file.")],
     table: Annotated[str | None, typer.Argument(help="A table; without --private only its header is read.")] = None,
     private: Annotated[
-        Path | None, typer.Option(help="Count misfits in the rows and write this PRIVATE page about them.")
+        Path | None,
+        typer.Option(dir_okay=False, help="Count misfits in the rows and write this PRIVATE page about them."),
     ] = None,
     ledger: Annotated[Path | None, typer.Option(help="The ledger that notes the look at exact data.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing page.")] = False,
 ) -> None:
     """Check a schema by itself, against a table's header, or (private) against its rows."""
     from hedgerow.errors import OptionError
     from hedgerow.schema import Schema
 
+    if private is not None:
+        from hedgerow.cli.outputs import check_outputs
+
+        if table is None:
+            raise OptionError("--private counts misfits in a table's rows; name the table. Nothing was read.")
+        inputs: dict[str, str | Path | None] = {"private table": table, "schema": schema, "ledger": ledger}
+        check_outputs([(private, ())], inputs, overwrite=overwrite)
     declared = Schema.load(schema)
     if table is None:
-        if private is not None:
-            raise OptionError("--private counts misfits in a table's rows; name the table. Nothing was read.")
         print(f"{schema}: {len(declared.columns)} columns, no fault found")
         return
     from hedgerow.engines.source import open_source
@@ -76,9 +79,7 @@ def check(
         print(f"{schema}: {len(declared.columns)} columns match the header of {table}; no row was read")
         return
     from hedgerow.evaluate.misfits import write_misfits
-    from hedgerow.output import refuse_overwriting
 
-    refuse_overwriting([private], {"private table": Path(table), "schema": schema, "ledger": ledger})
     if ledger is not None:
         from hedgerow.private.ledger import note_exact_access
 

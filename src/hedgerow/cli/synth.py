@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +12,11 @@ from typing import Any
 
 from hedgerow.budget import Budget
 from hedgerow.certificate import share_of_whole
+from hedgerow.cli.outputs import PAGE, check_outputs
 from hedgerow.cli.progress import TerminalProgress, peak_rss_mb
 from hedgerow.errors import OptionError
 from hedgerow.methods import build
-from hedgerow.output import TABLE_SUFFIXES, check_writable, refuse_overwriting, whole_file, write_table
+from hedgerow.output import TABLE_SUFFIXES, whole_file, write_table
 from hedgerow.presets import PREFIX, load
 from hedgerow.progress import Limits
 from hedgerow.release import Release, check_key
@@ -48,6 +49,14 @@ class Request:
     report: Path | None = None
     resume: bool = False
     most_rows: int | None = None
+
+
+def run_all(requests: Sequence[Request]) -> None:
+    """One release after the other; what can be refused is refused before the first is paid for."""
+    for request in requests:
+        _outputs(request)
+    for request in requests:
+        run(request)
 
 
 def run(request: Request) -> None:
@@ -137,24 +146,15 @@ def _outputs(request: Request) -> tuple[Path, Path]:
     if request.out is None:
         raise OptionError("-o/--out is missing: name the .csv, .parquet or .arrow file to write. Nothing was read.")
     bundle = request.release or request.out.with_suffix(".release")
-    check_writable(request.out, TABLE_SUFFIXES)
-    check_writable(bundle)
-    pages = [] if request.report is None else [request.report]
-    for page in pages:
-        check_writable(page, (".html",))
-    inputs = {
-        "private table": Path(request.table),
-        "schema": Path(request.schema),
-        "public table": None if request.public is None else Path(request.public),
+    pages = [] if request.report is None else [(request.report, PAGE)]
+    inputs: dict[str, str | Path | None] = {
+        "private table": request.table,
+        "schema": request.schema,
+        "public table": request.public,
         "ledger": request.ledger,
         "key": request.sign,
     }
-    refuse_overwriting([request.out, bundle, *pages], inputs)
-    if bundle.exists() and not request.overwrite:
-        raise OptionError(
-            f'"{bundle}" is a release already, which may have been paid for; nothing was read. '
-            "Hint: name another --out or --release, or give --overwrite."
-        )
+    check_outputs([(request.out, TABLE_SUFFIXES), (bundle, ()), *pages], inputs, overwrite=request.overwrite)
     if request.sign is not None:
         check_key(request.sign)
     return request.out, bundle

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -46,8 +47,9 @@ def compare(
     Everything that can be checked is checked before a row is read. Every run of a method is a release of its own:
     with a ledger, each is debited.
     """
-    _check(plan)
     grid = Grid(plan, Path(folder))
+    grid.held()
+    _check(plan)
     grid.open(command)
     rows = grid.fill(retry, say)
     grid.write()
@@ -89,23 +91,23 @@ class Grid:
     def __init__(self, plan: Plan, folder: Path):
         self.plan, self.folder = plan, folder
         self._cells = folder / "cells"
+        self._manifest = folder / "manifest.json"
 
     def open(self, command: Sequence[str]) -> None:
         """Make the folder (for its owner alone), or go on with one that holds results of the same judge."""
-        manifest = self.folder / "manifest.json"
         judged = self.plan.judged()
         commands: list[list[str]] = []
-        if manifest.exists():
-            before = json.loads(manifest.read_text(encoding="utf-8"))
+        before = self.held()
+        if before is not None:
             differs = [key for key, value in judged.items() if before["judged"].get(key) != value]
             if differs:
                 raise OptionError(
-                    f'"{self.folder}" holds a comparison with another {", ".join(differs)}. Nothing was read. '
+                    f'"{self.folder}" holds a comparison that differs in: {", ".join(differs)}. Nothing was read. '
                     "Hint: name another -o/--out folder."
                 )
             commands = before["commands"]
         try:
-            self._cells.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(parents=True, exist_ok=True)
             self.folder.chmod(0o700)
         except OSError as problem:
             reason = (problem.strerror or "refused").lower()
@@ -118,8 +120,23 @@ class Grid:
             "versions": versions(),
             "commands": [*commands, list(command)] if list(command) not in commands else commands,
         }
-        with whole_file(manifest) as partial:
+        with whole_file(self._manifest) as partial:
             write_private(partial, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
+        self._cells.mkdir(exist_ok=True)
+
+    def held(self) -> dict[str, Any] | None:
+        """What a comparison has noted in the folder; refused where the folder holds anything else."""
+        about: dict[str, Any] | None = None
+        with suppress(OSError, ValueError):
+            about = json.loads(self._manifest.read_text(encoding="utf-8"))
+        if isinstance(about, dict) and about.get("format") == FORMAT:
+            return about
+        if self.folder.exists() and not (self.folder.is_dir() and not any(self.folder.iterdir())):
+            raise OptionError(
+                f'"{self.folder}" exists already and holds no comparison; it was not touched, and nothing was read. '
+                "Hint: name another -o/--out folder."
+            )
+        return None
 
     def fill(self, retry: bool, say: Callable[[str], None]) -> list[Row]:
         """Run what is not done yet (with `retry`, also what failed)."""
@@ -191,7 +208,7 @@ class Grid:
         with whole_file(self.folder / "results.parquet") as partial:
             write_private(partial, "")
             pq.write_table(table.replace_schema_metadata({"hedgerow": "PRIVATE: computed from real rows"}), partial)
-        manifest = json.loads((self.folder / "manifest.json").read_text(encoding="utf-8"))
+        manifest = json.loads(self._manifest.read_text(encoding="utf-8"))
         figures = {name: FIGURES[name] for name in FIGURES if any(name in row for row in rows)}
         views = [MetricView(name, each.title, each.meaning, each.best) for name, each in figures.items()]
         write_private(self.folder / "comparison.html", comparison_page(rows, views, manifest))

@@ -1,0 +1,120 @@
+"""One rule for every command that writes: a file that exists is left alone, and some are never written over."""
+
+import pyarrow.parquet as pq
+import pytest
+
+from hedgerow.cli.outputs import KEPT, check_outputs
+from hedgerow.errors import OptionError
+from hedgerow.private import journal, ledger
+from hedgerow.samples import opm
+
+MINE = "mine\n"
+
+
+@pytest.fixture
+def people(tmp_path):
+    """A private table, its schema, and a release of it."""
+    pq.write_table(opm.generate(300), tmp_path / "people.parquet")
+    (tmp_path / "people.yaml").write_text(opm.SCHEMA)
+    return tmp_path
+
+
+SYNTH = ("synth", "people.parquet", "-s", "people.yaml", "-e", "1", "-m", "independent", "-q")
+EVALUATE = ("evaluate", "people.parquet", "people.parquet", "-s", "people.yaml", "--metrics", "tvd1", "-q")
+
+WRITING = {
+    "mine.csv": [*SYNTH, "-o", "mine.csv"],
+    "mine.release": [*SYNTH, "-o", "mine.parquet"],
+    "mine.model": [*SYNTH, "-o", "out.csv", "--release", "mine.model"],
+    "page.html": [*SYNTH, "-o", "out.csv", "--report", "page.html"],
+    "evaluation.html": [*EVALUATE, "--report", "evaluation.html"],
+    "misfits.html": ["schema", "check", "people.parquet", "-s", "people.yaml", "--private", "misfits.html"],
+    "draft.yaml": ["schema", "draft", "people.parquet", "-o", "draft.yaml"],
+    "example.csv": ["example", "opm", "-o", "example.csv", "--rows", "9"],
+    "example.yaml": ["example", "opm", "-o", "example.csv", "--rows", "9"],
+    "audit.md": ["audit", "independent", "--pairs", "6", "--runs", "100", "-o", "audit.md"],
+}
+
+
+@pytest.mark.parametrize("name", WRITING)
+def test_a_file_that_exists_is_left_alone(hedgerow, people, name):
+    (people / name).write_text(MINE)
+    before = sorted(people.iterdir())
+    done = hedgerow(*WRITING[name])
+    assert done.code == 2
+    assert f'"{name}" exists already' in done.err
+    assert "--overwrite" in done.err
+    assert (people / name).read_text() == MINE
+    assert sorted(people.iterdir()) == before
+    if name in ("mine.csv", "evaluation.html", "misfits.html", "example.yaml"):
+        again = hedgerow(*WRITING[name], "--overwrite")
+        assert again.code == 0, again.err
+        assert (people / name).read_text() != MINE
+
+
+def test_sample_leaves_files_alone_too_but_goes_on_with_its_folder(hedgerow, people):
+    assert hedgerow(*SYNTH, "-o", "out.csv").code == 0
+    sample = ("sample", "out.release", "--rows", "20", "-q", "-o")
+    refused = hedgerow(*sample, "out.csv")
+    assert refused.code == 2
+    assert '"out.csv" exists already' in refused.err
+    assert hedgerow(*sample, "out.csv", "--overwrite").code == 0
+    assert len((people / "out.csv").read_text().splitlines()) == 21
+    for _ in range(2):
+        assert hedgerow(*sample, "folder").code == 0
+
+
+def test_the_demo_can_be_repeated_but_replaces_nothing_of_ours(hedgerow, people):
+    (people / "demo").mkdir()
+    (people / "demo" / "private.parquet").write_text(MINE)
+    refused = hedgerow("demo", "--rows", 300)
+    assert refused.code == 2
+    assert (people / "demo" / "private.parquet").read_text() == MINE
+    (people / "demo" / "private.parquet").unlink()
+    for _ in range(2):
+        done = hedgerow("demo", "--rows", 300)
+        assert done.code == 0, done.err
+
+
+def test_overwrite_never_replaces_a_ledger_a_journal_or_an_input(people):
+    ledger.Ledger.create(people / "l", "opm", ledger.Budget(1.0, 1e-9))
+    paid = journal.Journal(people / "j", {"seed": 1})
+    paid.begin()
+    for kept, what in (("l", "a ledger"), ("j", "a journal")):
+        with pytest.raises(OptionError, match=f"is {what}.*never overwritten"):
+            check_outputs([(people / kept, ())], {}, overwrite=True)
+    paid.close()
+    for given in (people / "people.yaml", f"duckdb://{people / 'people.yaml'}/table"):
+        with pytest.raises(OptionError, match="is the input itself"):
+            check_outputs([(people / "people.yaml", ())], {"input": given}, overwrite=True)
+    check_outputs([(people / "people.yaml", ())], {"input": people / "people.parquet"}, overwrite=True)
+
+
+def test_what_is_never_overwritten_is_known_by_what_it_says_of_itself():
+    for mark, said in zip(KEPT.values(), (ledger.FORMAT, journal.FORMAT), strict=True):
+        assert f'"format": "{said}'.encode().startswith(mark)
+
+
+@pytest.mark.parametrize("folder", [".", "..", "/"])
+@pytest.mark.parametrize("command", [SYNTH, ("example", "opm"), ("schema", "draft", "people.parquet")])
+def test_a_folder_is_no_file_to_write(hedgerow, people, command, folder):
+    done = hedgerow(*command, "-o", folder)
+    assert done.code == 2
+    assert "is a directory" in done.err
+
+
+def test_several_releases_are_refused_before_the_first_is_paid(hedgerow, people):
+    runs = '"runs": [{"epsilon": 1, "delta": 1e-9, "max_records": 9, "max_records_per_individual": 1}, '
+    runs += '{"epsilon": 2, "delta": 1e-9, "max_records": 9, "max_records_per_individual": 1}]'
+    columns = '"schema": {"a": {"dtype": "int", "values": [0, 1]}}'
+    (people / "parameters.json").write_text("{" + columns + ", " + runs + "}")
+    (people / "t.csv").write_text("a\n0\n1\n")
+    (people / "out-2.csv").write_text(MINE)
+    command = ("synth", "t.csv", "-s", "parameters.json", "-m", "independent", "-o", "out.csv", "-q")
+    refused = hedgerow(*command)
+    assert refused.code == 2
+    assert '"out-2.csv" exists already' in refused.err
+    assert not (people / "out-1.release").exists()
+    done = hedgerow(*command, "--overwrite")
+    assert done.code == 0, done.err
+    assert (people / "out-1.release").exists()
