@@ -237,8 +237,14 @@ def test_a_full_disk_is_no_error_of_ours(hedgerow, people):
     command = [sys.executable, "-c", code, *arguments]
     failed = subprocess.run(command, cwd=people, capture_output=True, text=True, check=False)
     assert failed.returncode == 2
-    assert "no space left on device" in failed.stderr
+    assert '"out.csv" could not be written (no space left on device)' in failed.stderr
     assert (people / "out.release").exists()
+    again = synth(hedgerow, "--resume")
+    assert again.code == 2
+    assert "--overwrite" not in again.err
+    for said in (failed.stderr, again.err):
+        assert "hedgerow sample out.release -o out.csv" in said
+    assert hedgerow("sample", "out.release", "-o", "out.csv").code == 0
 
 
 def test_columns_that_hold_lists_are_refused_before_anything_is_spent(hedgerow, people):

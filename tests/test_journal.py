@@ -108,6 +108,20 @@ def test_another_run_does_not_take_its_answers(tmp_path):
         synthesize(ROWS, SCHEMA, BUDGET, build("mst"), journal=tmp_path / "none", resume=True)
 
 
+def test_a_run_goes_on_with_a_ledger_if_and_only_if_it_began_with_one(tmp_path, cut_after, monkeypatch):
+    books = {"ledger": Ledger.create(tmp_path / "l", "opm", Budget(1.0, 1e-9)).path}
+    for name, began, goes_on, said in (("paid", books, {}, "give --ledger"), ("free", {}, books, "leave --ledger out")):
+        given = {"journal": tmp_path / name}
+        cut_after(3)
+        with pytest.raises(Stop):
+            synthesize(ROWS, SCHEMA, BUDGET, build("mst"), **given, **began)
+        monkeypatch.undo()
+        with pytest.raises(BudgetError, match=said):
+            synthesize(ROWS, SCHEMA, BUDGET, build("mst"), **given, **goes_on, resume=True)
+        release = synthesize(ROWS, SCHEMA, BUDGET, build("mst"), **given, **began, resume=True)
+        assert (release.certificate.ledger is not None) == bool(began)
+
+
 def test_a_refused_run_leaves_no_journal(tmp_path, monkeypatch):
     books = Ledger.create(tmp_path / "l", "opm", Budget(1.0, 1e-9))
     monkeypatch.setattr(Ledger, "check", lambda *words: None)  # as if another run were quicker
@@ -190,10 +204,14 @@ def test_kill_9_loses_nothing_that_was_paid(hedgerow, tmp_path, answers):
     )
     assert done.returncode == -signal.SIGKILL
     assert sorted(os.listdir(tmp_path)) == ["l", "out.release.journal", "s.yaml", "t.parquet"]
-    again = hedgerow(*words)
+    again = hedgerow(*words)  # the ledger is too small for a second run: what helps is said all the same
     assert again.code == 2
+    assert "--resume goes on with it" in again.err
+    for voiding in ([], ["--resume"]):  # nor does a run that pays nothing take away what was paid
+        assert hedgerow(*words[:-3], "--unsafe-noise-seed", "1", *voiding).code == 2
     resumed = hedgerow(*words, "--resume")
     assert resumed.code == 0, resumed.err
+    assert "whether the table is the same was not checked" in resumed.err
     assert hedgerow("verify", "out.release", "--ledger", "l").code == 0
     assert "out.release.journal" not in os.listdir(tmp_path)
     assert len([entry for entry in Ledger(tmp_path / "l").entries() if "debit" in entry.record]) == 1

@@ -170,7 +170,7 @@ class TestReleasePage:
         assert (
             CANARY not in (tmp_path / "out.html").read_text() + (tmp_path / "out.csv").read_text() + done.out + done.err
         )
-        wrong = hedgerow("synth", *words[:-1], "people.csv", "--overwrite")
+        wrong = hedgerow("synth", *words[:-1], "out.txt", "--overwrite")
         assert wrong.code == 2
         assert "must end in one of .html" in wrong.err
 

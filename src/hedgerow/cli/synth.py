@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,12 +13,13 @@ from typing import Any
 
 from hedgerow.budget import Budget
 from hedgerow.certificate import share_of_whole
-from hedgerow.cli.outputs import PAGE, check_outputs
+from hedgerow.cli.outputs import PAGE, check_outputs, writing
 from hedgerow.cli.progress import TerminalProgress, peak_rss_mb
 from hedgerow.errors import OptionError
 from hedgerow.methods import build
 from hedgerow.output import TABLE_SUFFIXES, whole_file, write_table
 from hedgerow.presets import PREFIX, load
+from hedgerow.private.journal import refuse_unfinished
 from hedgerow.progress import Limits
 from hedgerow.release import Release, check_key
 from hedgerow.run import rehearse, synthesize
@@ -63,9 +65,8 @@ def run(request: Request) -> None:
     """The whole way from a table to a release and its rows."""
     budget = Budget(request.epsilon, request.delta)
     method = build(request.method, _options(request))
-    out, bundle = _outputs(request)
+    out, bundle, journal = _outputs(request)
     progress = TerminalProgress(request.limits, request.quiet)
-    journal = bundle.with_name(bundle.name + ".journal")
     with _paid_answers(journal):
         made = synthesize(
             request.table,
@@ -81,9 +82,12 @@ def run(request: Request) -> None:
             resume=request.resume,
         )
         # the release comes first: a budget spent without it would be lost
-        made.save(bundle, sign_with=request.sign)
+        with writing(bundle):
+            made.save(bundle, sign_with=request.sign)
     journal.unlink(missing_ok=True)
-    with progress.phase("draw rows"):
+    if request.resume:
+        _hint("whether the table is the same was not checked; answers that were paid for before are used as they are.")
+    with progress.phase("draw rows"), _paid_release(request, out, bundle), writing(out):
         warning = " ".join(made.certificate.statements()) if made.certificate.void else None
         drawn = made.batches(_rows_out(request, made), request.seed)
         rows = write_table(out, made.encoding.arrow_schema, drawn, warning)
@@ -127,11 +131,28 @@ def _paid_answers(journal: Path) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def _paid_release(request: Request, out: Path, bundle: Path) -> Iterator[None]:
+    """Whatever stops the rows: how to have them from the release."""
+    try:
+        yield
+    except BaseException:
+        _hint(f"the release is kept; {_sampling(request, out, bundle)} writes its rows without paying again.")
+        raise
+
+
+def _sampling(request: Request, out: Path, bundle: Path) -> str:
+    """The command that draws the rows which this one asks for."""
+    given = {"--rows": request.rows, "--seed": request.seed or None}
+    options = [f"{name} {value}" for name, value in given.items() if value is not None]
+    return " ".join([f"hedgerow sample {bundle} -o {out}", *options])
+
+
 def _write_page(path: Path, made: Release, rows: int, seed: int, progress: TerminalProgress) -> None:
     """The page of the release; nothing but the release goes into it."""
     from hedgerow.pages.release import release_page
 
-    with progress.phase("draw the page"), whole_file(path) as partial:
+    with progress.phase("draw the page"), writing(path), whole_file(path) as partial:
         partial.write_text(release_page(made, rows, seed), encoding="utf-8")
 
 
@@ -141,11 +162,23 @@ def _options(request: Request) -> dict[str, Any]:
     return {**held, **request.options}
 
 
-def _outputs(request: Request) -> tuple[Path, Path]:
-    """Where the table and the release go, refused before anything is read if that cannot be."""
+def _outputs(request: Request) -> tuple[Path, Path, Path]:
+    """Where the table, the release and the journal go, refused before anything is read if that cannot be."""
     if request.out is None:
         raise OptionError("-o/--out is missing: name the .csv, .parquet or .arrow file to write. Nothing was read.")
     bundle = request.release or request.out.with_suffix(".release")
+    journal = bundle.with_name(bundle.name + ".journal")
+    if not request.resume:
+        refuse_unfinished(journal)
+    elif request.unsafe_noise_seed is not None:
+        raise OptionError("--unsafe-noise-seed pays for nothing, so there is nothing to --resume. Nothing was read.")
+    if zipfile.is_zipfile(bundle) and not request.overwrite:
+        ended = request.resume and not journal.exists()
+        another = "" if ended else "; for another release name another --out or --release, or give --overwrite"
+        raise OptionError(
+            f'"{bundle}" exists already, a release that may have been paid for; nothing was read. Hint: '
+            f"{_sampling(request, request.out, bundle)} draws its rows without paying again{another}."
+        )
     pages = [] if request.report is None else [(request.report, PAGE)]
     inputs: dict[str, str | Path | None] = {
         "private table": request.table,
@@ -157,7 +190,7 @@ def _outputs(request: Request) -> tuple[Path, Path]:
     check_outputs([(request.out, TABLE_SUFFIXES), (bundle, ()), *pages], inputs, overwrite=request.overwrite)
     if request.sign is not None:
         check_key(request.sign)
-    return request.out, bundle
+    return request.out, bundle, journal
 
 
 def _summary(request: Request, report: dict[str, Any], made: Release) -> None:

@@ -30,6 +30,7 @@ from hedgerow.private.exact import Exact, ExactCounts
 from hedgerow.private.mechanisms import Answering
 
 FORMAT = "hedgerow journal 1"
+LEDGER = ["ledger"]
 _LENGTH = 8
 _DIGEST = 32
 
@@ -59,28 +60,27 @@ class Journal:
         self._paid = resume
         if resume:
             self._resume()
-        elif path.exists():
-            raise BudgetError(
-                f'"{path}" holds the paid answers of a run that did not end. Nothing was read. Hint: --resume goes on '
-                "with it without paying again; delete it to give up what was paid."
-            )
+        else:
+            refuse_unfinished(path)
 
     def keep(self, asked: Sequence[Any], answer: Callable[[], Record]) -> Record:
         """The recorded answer while there is one; afterwards the answer itself, written down."""
         asked = _plain(list(asked))
         if self._recorded:
-            record = self._recorded.popleft()
-            if record.asked != asked:
-                raise BudgetError(
-                    f'the run asks for something else than the one whose answers are in "{self.path}". Was it made '
-                    "with another version, or was the public table changed? Nothing was spent."
-                )
-            return record
-        self.begin()
+            return self._next(asked)
+        self._start()
         record = answer()
         self._append(Record(asked, record.value, record.arrays))
         self._paid = True
         return record
+
+    def begin(self) -> None:
+        """Note, before the debit, that a ledger pays: who resumes the run must show a ledger, too."""
+        if self._recorded:
+            self._next(LEDGER)
+        else:
+            self._start()
+            self._append(Record(LEDGER))
 
     def charge(self, charge: Charge) -> None:
         """Note a charge that was granted."""
@@ -130,7 +130,22 @@ class Journal:
             raise BudgetError(f'another run is writing to "{self.path}". Nothing was read.') from None
         return io.FileIO(place, "r+")
 
-    def begin(self) -> None:
+    def _next(self, asked: Sequence[Any]) -> Record:
+        record = self._recorded.popleft()
+        if record.asked == asked:
+            return record
+        if LEDGER in (record.asked, asked):
+            began, do = ("with", "give --ledger") if record.asked == LEDGER else ("without", "leave --ledger out")
+            raise BudgetError(
+                f'the run in "{self.path}" began {began} a ledger. Nothing was counted, nothing was spent. '
+                f"Hint: repeat the command that was stopped, with --resume: {do}."
+            )
+        raise BudgetError(
+            f'the run asks for something else than the one whose answers are in "{self.path}". Was it made with '
+            "another version, or was the public table changed? Nothing was spent."
+        )
+
+    def _start(self) -> None:
         """The header is on disk before anything is paid."""
         if self._file is None:
             self._file = self._open()
@@ -141,6 +156,15 @@ class Journal:
         data = _packed(record)
         self._file.write(len(data).to_bytes(_LENGTH, "big") + hashlib.sha256(data).digest() + data)
         os.fsync(self._file.fileno())
+
+
+def refuse_unfinished(path: Path) -> None:
+    """What was paid for is neither paid again nor thrown away in silence."""
+    if path.exists():
+        raise BudgetError(
+            f'"{path}" holds the paid answers of a run that did not end. Nothing was read. Hint: --resume goes on with '
+            "it without paying again; delete it to give up what was paid."
+        )
 
 
 class Journaled:
