@@ -71,8 +71,17 @@ def test_an_existing_file_is_never_overwritten(ledger, tmp_path):
     assert ledger.path.read_bytes() == before
     with pytest.raises(OptionError, match="cannot be read"):
         Ledger(tmp_path / "missing.ledger")
-    (tmp_path / "other").write_text('{"after": "", "format": "something else"}\n')
-    with pytest.raises(BudgetError, match="not a Hedgerow ledger"):
+    with pytest.raises(OptionError, match="needs the name of its dataset"):
+        Ledger.create(tmp_path / "nameless", " ", LIFETIME)
+    assert not (tmp_path / "nameless").exists()
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"a,b\n1,2\n", b"columns: {a: {type: code}}\n", b"PK\x03\x04\n\x00", b'{"format": "other"}\n']
+)
+def test_a_file_of_another_kind_is_called_that(tmp_path, data):
+    (tmp_path / "other").write_bytes(data)
+    with pytest.raises(BudgetError, match="is not a Hedgerow ledger"):
         Ledger(tmp_path / "other")
 
 

@@ -3,7 +3,7 @@
 import pyarrow.parquet as pq
 import pytest
 
-from hedgerow.cli.outputs import KEPT, check_outputs
+from hedgerow.cli.outputs import check_outputs
 from hedgerow.errors import OptionError
 from hedgerow.private import journal, ledger
 from hedgerow.samples import opm
@@ -88,11 +88,6 @@ def test_overwrite_never_replaces_a_ledger_a_journal_or_an_input(people):
         with pytest.raises(OptionError, match="is the input itself"):
             check_outputs([(people / "people.yaml", ())], {"input": given}, overwrite=True)
     check_outputs([(people / "people.yaml", ())], {"input": people / "people.parquet"}, overwrite=True)
-
-
-def test_what_is_never_overwritten_is_known_by_what_it_says_of_itself():
-    for mark, said in zip(KEPT.values(), (ledger.FORMAT, journal.FORMAT), strict=True):
-        assert f'"format": "{said}'.encode().startswith(mark)
 
 
 @pytest.mark.parametrize("folder", [".", "..", "/"])

@@ -40,11 +40,13 @@ def root(
 
 def settings(pairs: list[str]) -> dict[str, str]:
     """--set option=value, given several times."""
-    given = {}
+    given: dict[str, str] = {}
     for pair in pairs:
         option, equals, value = pair.partition("=")
         if not equals:
             raise OptionError(f'--set takes option=value, got "{pair}". Nothing was read.')
+        if option in given:
+            raise OptionError(f'"{option}" is given twice, as "{given[option]}" and as "{value}". Nothing was read.')
         given[option] = value
     return given
 
@@ -151,7 +153,8 @@ def synth(
     from hedgerow.cli.synth import Request, dry, run_all
     from hedgerow.methods import DEFAULT
 
-    asked = {"workload": workload, "target": target}
+    short = {"workload": workload, "target": target}
+    asked = [f"{option}={value}" for option, value in short.items() if value is not None]
     requests = [
         Request(
             table=table,
@@ -159,7 +162,7 @@ def synth(
             epsilon=each.epsilon,
             delta=each.delta,
             method=method or DEFAULT,
-            options=settings(set_ or []) | {key: value for key, value in asked.items() if value is not None},
+            options=settings([*(set_ or []), *asked]),
             out=each.named(out),
             rows=rows,
             most_rows=each.most_rows,

@@ -67,5 +67,7 @@ def options_by_method(pairs: list[str]) -> dict[str, dict[str, str]]:
             raise OptionError(
                 f'--set takes METHOD.option=value, for example aim.rounds=8, got "{pair}". Nothing was read.'
             )
-        given.setdefault(method, {})[option] = value
+        if option in given.setdefault(method, {}):
+            raise OptionError(f'--set gives "{left}" twice. Nothing was read.')
+        given[method][option] = value
     return given

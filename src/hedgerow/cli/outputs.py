@@ -11,8 +11,6 @@ from hedgerow.errors import OptionError
 from hedgerow.output import check_writable
 
 PAGE = (".html",)
-KEPT = {"a ledger": b'"format": "hedgerow ledger', "a journal of paid answers": b'"format": "hedgerow journal'}
-"""What is worth a budget and cannot be made again, and the words near its beginning that tell."""
 
 
 def check_outputs(
@@ -52,9 +50,11 @@ def _place(given: str | Path) -> Path:
 
 
 def _refuse_existing(path: Path, overwrite: bool) -> None:
+    from hedgerow.private import journal, ledger
+
     with writing(path), open(path, "rb") as file:
         beginning = file.read(256)
-    for what, mark in KEPT.items():
+    for what, mark in (("a ledger", ledger.MARK), ("a journal of paid answers", journal.MARK)):
         if mark in beginning:
             raise OptionError(f'"{path}" is {what}, which is never overwritten; name another output. Nothing was read.')
     if not overwrite:

@@ -6,7 +6,7 @@ import dataclasses
 import importlib
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from hedgerow.errors import OptionError, listing, suggestion
 
@@ -54,12 +54,17 @@ def build(name: str, options: Mapping[str, Any] | None = None) -> Any:
     """
     kind = find(name)
     known = {option.name: option for option in dataclasses.fields(kind)}
+    choices = _choices(kind)
     given = {}
     for option, text in (options or {}).items():
         if option not in known:
             available = listing(known) or "none"
             raise OptionError(
                 f'{name} has no option "{option}"; options: {available}.{suggestion(option, known)} Nothing was read.'
+            )
+        if option in choices and text not in choices[option]:
+            raise OptionError(
+                f'{name}: option "{option}" is one of {listing(choices[option])}, got "{text}". Nothing was read.'
             )
         read = known[option].metadata.get("read")
         given[option] = read(text) if read is not None else _parse(name, option, text, known[option].default)
@@ -69,6 +74,15 @@ def build(name: str, options: Mapping[str, Any] | None = None) -> Any:
 def options(method: Any) -> dict[str, Any]:
     """The options of a method as plain values."""
     return {option.name: getattr(method, option.name) for option in dataclasses.fields(method)}
+
+
+def _choices(kind: type[Any]) -> dict[str, tuple[Any, ...]]:
+    """The values of every option that is declared as a Literal."""
+    try:
+        hints = get_type_hints(kind)
+    except NameError:  # a method made elsewhere may name types that only type checkers see
+        return {}
+    return {name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is Literal}
 
 
 def _parse(method: str, option: str, text: str, default: Any) -> Any:

@@ -30,6 +30,8 @@ from hedgerow.private.exact import Exact, ExactCounts
 from hedgerow.private.mechanisms import Answering
 
 FORMAT = "hedgerow journal 1"
+MARK = b'"format": "hedgerow journal'
+"""Stands near the beginning of every journal, and in no other file of ours."""
 LEDGER = ["ledger"]
 _LENGTH = 8
 _DIGEST = 32

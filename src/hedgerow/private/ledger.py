@@ -31,6 +31,8 @@ from hedgerow.budget import UNITS, Amount, Budget, Currency
 from hedgerow.errors import BudgetError, OptionError
 
 FORMAT = "hedgerow ledger 1"
+MARK = b'"format": "hedgerow ledger'
+"""Stands in the first line of every ledger, and in no other file of ours."""
 ROW = ""
 """The unit of a table whose schema names no person."""
 
@@ -54,6 +56,8 @@ class Ledger:
     @classmethod
     def create(cls, path: str | Path, dataset: str, budget: Budget) -> Ledger:
         """Open a new ledger for a dataset with a budget for its lifetime. An existing file is never overwritten."""
+        if not dataset.strip():
+            raise OptionError("a ledger needs the name of its dataset, as the schema declares it. Nothing was written.")
         record = {"format": FORMAT, "dataset": dataset, "epsilon": budget.epsilon, "delta": budget.delta}
         line = _line(record, "")
         try:
@@ -216,8 +220,11 @@ class Ledger:
 
     def _parse(self, data: bytes) -> list[Entry]:
         """The chain of records. A line that a kill cut short was never synced, so nothing was drawn on it."""
+        lines = data.splitlines(keepends=True)
+        if not lines or MARK not in lines[0]:
+            raise BudgetError(f'"{self.path}" is not a Hedgerow ledger. Nothing was written to it.')
         entries: list[Entry] = []
-        for line in data.splitlines(keepends=True):
+        for line in lines:
             try:
                 record = json.loads(line) if line.endswith(b"\n") else None
             except ValueError:
@@ -227,11 +234,11 @@ class Ledger:
             if not isinstance(record, dict) or record.pop("after", None) != (entries[-1].digest if entries else ""):
                 raise BudgetError(
                     f'the ledger "{self.path}" was altered: record {len(entries)} does not follow from the one '
-                    "before it. Nothing was spent."
+                    "before it. Nothing was written to it."
                 )
             entries.append(Entry(len(entries), record, hashlib.sha256(line).hexdigest()))
         if not entries or entries[0].record.get("format") != FORMAT:
-            raise BudgetError(f'"{self.path}" is not a Hedgerow ledger. Nothing was spent.')
+            raise BudgetError(f'"{self.path}" is not a ledger that this version can read. Nothing was written to it.')
         return entries
 
 
