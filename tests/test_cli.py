@@ -271,6 +271,9 @@ def test_a_budget_that_buys_mostly_noise_is_pointed_out(hedgerow, people):
 def test_the_ledger_pays_refuses_and_shows(hedgerow, people):
     created = hedgerow("ledger", "create", "l", "--dataset", "opm", "--epsilon", 1.2, "--delta", "1e-8")
     assert created.code == 0, created.err
+    fresh = hedgerow("ledger", "show", "l").out
+    assert "spent: ε = 0 at δ = 1e-08" in fresh
+    assert "left:  ε = 1.2 at δ = 1e-08" in fresh  # all of it, at the δ that it was opened with
     paid = synth(hedgerow, "--ledger", "l")
     assert paid.code == 0, paid.err
     assert "no --ledger" not in paid.err

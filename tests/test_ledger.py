@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+import re
 import random
 import signal
 import time
@@ -46,6 +47,18 @@ def test_what_is_left_can_be_spent_and_not_more(ledger):
     assert ledger.remaining_epsilon(1e-9) < 1e-6 * left + 1e-6
     with pytest.raises(BudgetError):
         ledger.check("people", Budget(0.01, 1e-9), ROW)
+
+
+@pytest.mark.parametrize("delta", [1e-8, 1e-9, 1e-6, 0.0])
+def test_a_refusal_says_what_is_left_at_the_delta_that_was_asked_for(tmp_path, delta):
+    ledger = Ledger.create(tmp_path / "l", "people", Budget(2.0, 1e-8 if delta else 0.0))
+    run = Budget(1.5, delta)
+    ledger.debit(run, whole(run), "independent", ROW)
+    left = ledger.remaining_epsilon(delta)
+    assert 0.4 < left < 1.5
+    with pytest.raises(BudgetError) as refused:
+        ledger.check("people", run, ROW)
+    assert float(re.search(r"has ε = ([\d.]+) left", str(refused.value))[1]) == pytest.approx(left, abs=1e-5)
 
 
 def test_pure_ledgers_take_pure_runs_only_and_gaussian_ledgers_take_both(tmp_path, ledger):

@@ -28,9 +28,10 @@ def create(
 @app.command()
 def show(
     file: Annotated[Path, typer.Argument(help="A ledger.")],
-    delta: Annotated[float, typer.Option(help="The δ of the next release.")] = 1e-9,
+    delta: Annotated[float | None, typer.Option(help="The δ of the next release (default: the ledger's own).")] = None,
 ) -> None:
     """What the dataset has spent so far, and what is left."""
+    from hedgerow.budget import Budget
     from hedgerow.private.ledger import Ledger, equivalent_epsilon
 
     ledger = Ledger(file)
@@ -44,5 +45,5 @@ def show(
             what = f"looked at exact data: {record.get('looked', 'unknown')}"
         print(f"  {entry.number:4}  {record['time']}  {what}")
     print(f"spent: ε = {equivalent_epsilon(ledger):.6g} at δ = {budget.delta:g}")
-    next_delta = delta if budget.delta else 0.0
-    print(f"left:  ε = {ledger.remaining_epsilon(next_delta):.6g} for one more release at δ = {next_delta:g}")
+    asked = Budget(budget.epsilon, budget.delta if delta is None else delta)
+    print(f"left:  ε = {ledger.remaining_epsilon(asked.delta):.6g} at δ = {asked.delta:g}, for one more release")

@@ -165,7 +165,7 @@ class Ledger:
     def _refuse_overspend(self, entries: list[Entry], budget: Budget, owed: Amount) -> None:
         spent = self._spent(entries)
         if not covers(self.budget, spent + owed):
-            left = self.remaining_epsilon(budget.delta) if budget.delta < self.budget.delta else 0.0
+            left = self.remaining_epsilon(budget.delta)
             if left >= budget.epsilon:
                 raise BudgetError(
                     f'the release would spend δ = {owed.delta:.3g} directly, which the ledger of "{self.dataset}" does '
