@@ -3,8 +3,8 @@
 import json
 import multiprocessing
 import os
-import re
 import random
+import re
 import signal
 import time
 

@@ -63,7 +63,7 @@ def gdp_mu(epsilon: float, delta: float) -> float:
 def gdp_epsilon(mu: float, delta: float) -> float:
     """The smallest ε (rounded up) at which μ-GDP gives (ε, δ)."""
     if not delta > SMALLEST_DELTA:
-        raise BudgetError(f"Gaussian noise needs delta > 0, got {delta}.")
+        raise BudgetError(f"Gaussian noise needs a delta above {SMALLEST_DELTA:g}, got {delta:g}. Nothing was spent.")
     if mu == 0:
         return 0.0
     return _smallest(lambda epsilon: gdp_delta(mu, epsilon) <= delta)

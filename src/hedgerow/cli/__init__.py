@@ -34,7 +34,7 @@ def main() -> None:
         sys.exit(0)
     except _usage_error(typer.BadParameter) as problem:
         said = problem.format_message().rstrip(".")
-        _stop(f"{said}{'' if said.endswith('?') else '.'} Hint: hedgerow --help", 2) if said else sys.exit(2)
+        _stop(f"{said}{'' if said.endswith('?') else '.'} Hint: {_help(problem)}", 2) if said else sys.exit(2)
     except OSError as problem:
         from hedgerow.cli.outputs import reason
 
@@ -51,6 +51,12 @@ def _interrupt(*_: object) -> None:
 def _usage_error(kind: type[Exception]) -> Any:
     """The root of the parser's own errors, wherever its package keeps it."""
     return next(base for base in kind.__mro__ if base.__name__ == "ClickException")
+
+
+def _help(problem: Any) -> str:
+    """How to ask for help about the command that was typed."""
+    _, *command = problem.ctx.command_path.split() if getattr(problem, "ctx", None) else [""]
+    return " ".join(["hedgerow", *command, "--help"])
 
 
 def _stop(message: str, code: int) -> None:

@@ -87,7 +87,7 @@ def count(text: str) -> int:
         if not (value.is_integer() and 0 <= value < 1e15):
             raise ValueError
     except (ValueError, OverflowError):
-        raise OptionError(f'"{text}" is not a number of rows; write for example 1000000 or 1e9.') from None
+        raise OptionError(f'"{text}" is not a number of rows below 1e15; write for example 1000000 or 1e9.') from None
     return int(value)
 
 
@@ -120,7 +120,7 @@ def synth(
     ] = None,
     rows: Annotated[
         int | None,
-        typer.Option(min=0, help="Rows out (default: the noisy estimate). Do not type in the true number of rows."),
+        typer.Option(min=1, help="Rows out (default: the noisy estimate). Do not type in the true number of rows."),
     ] = None,
     release: Annotated[
         Path | None, typer.Option(dir_okay=False, help="Release file (default: beside the output).")
@@ -129,7 +129,10 @@ def synth(
         Path | None, typer.Option(dir_okay=False, help="A page (.html) about the release; may be published.")
     ] = None,
     ledger: Annotated[Path | None, typer.Option(help="Lifetime ledger of the dataset; refuses overspend.")] = None,
-    sign: Annotated[Path | None, typer.Option(help="Ed25519 private key (PEM) to sign the release with.")] = None,
+    sign: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="Ed25519 private key (PEM) to sign the release with."),
+    ] = None,
     max_memory: Annotated[str, typer.Option(help="For example 4GB.")] = "4GB",
     max_time: Annotated[
         str | None, typer.Option(help="For the work that needs no data, for example 10m; rounds end early.")
