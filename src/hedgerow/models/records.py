@@ -27,6 +27,10 @@ STRIDE = 20
 """The step size is DECAY to the power ⌊iteration / STRIDE⌋, the schedule that the authors found best."""
 EXCHANGES = 20
 """Partners tried afterwards for every row and attribute: two rows exchange values where all targets together gain."""
+SLICE = 1 << 16
+FEWEST_EXCHANGES = 5
+"""Rows of a model are adjusted in slices that stay in the processor's caches; where there are many slices, exchanges
+are fewer."""
 REFERENCE_ROWS = 1 << 16
 """Rows at most from which the model answers marginals."""
 
@@ -96,7 +100,7 @@ class Records(_Answering):
 
     def draw(self, rows: int, coins: np.random.Generator) -> CodedTable:
         columns = {attribute.name: self._start(attribute.name, rows, coins) for attribute in self.domain}
-        updated(columns, self.domain, self.targets, ITERATIONS, coins)
+        updated(columns, self.domain, self.targets, ITERATIONS, EXCHANGES, coins)
         order = coins.permutation(rows)
         return {name: columns[name][order].astype(self.domain[name].dtype) for name in self.domain.names}
 
@@ -145,9 +149,13 @@ class Adjusted(_Answering):
 
     def draw(self, rows: int, coins: np.random.Generator) -> CodedTable:
         drawn = self.model.draw(rows, coins)
-        columns = {name: drawn[name].astype(np.uint32) for name in self.domain.names}
-        updated(columns, self.domain, self.targets, 0, coins)
-        return {name: columns[name].astype(self.domain[name].dtype) for name in self.domain.names}
+        exchanges = max(FEWEST_EXCHANGES, EXCHANGES * SLICE // max(SLICE, rows))
+        for begin in range(0, rows, SLICE):
+            part = {name: drawn[name][begin : begin + SLICE].astype(np.uint32) for name in self.domain.names}
+            updated(part, self.domain, self.targets, 0, exchanges, coins)
+            for name, codes in part.items():
+                drawn[name][begin : begin + SLICE] = codes
+        return drawn
 
     def state(self) -> State:
         inner = self.model.state()
@@ -170,7 +178,12 @@ Columns = dict[str, np.ndarray[tuple[int], np.dtype[np.uint32]]]
 
 
 def updated(
-    columns: Columns, domain: Domain, targets: Sequence[Target], iterations: int, coins: np.random.Generator
+    columns: Columns,
+    domain: Domain,
+    targets: Sequence[Target],
+    iterations: int,
+    exchanges: int,
+    coins: np.random.Generator,
 ) -> None:
     """Bring rows closer to the targets, in place: so many gradual updates, then exchanges."""
     _records.update(
@@ -180,7 +193,7 @@ def updated(
         iterations,
         DECAY,
         STRIDE,
-        EXCHANGES,
+        exchanges,
         words(coins),
     )
 
