@@ -108,15 +108,16 @@ def test_another_run_does_not_take_its_answers(tmp_path):
         synthesize(ROWS, SCHEMA, BUDGET, build("mst"), journal=tmp_path / "none", resume=True)
 
 
-def test_a_run_goes_on_with_a_ledger_if_and_only_if_it_began_with_one(tmp_path, cut_after, monkeypatch):
-    books = {"ledger": Ledger.create(tmp_path / "l", "opm", Budget(1.0, 1e-9)).path}
-    for name, began, goes_on, said in (("paid", books, {}, "give --ledger"), ("free", {}, books, "leave --ledger out")):
+def test_a_run_goes_on_with_the_ledger_that_it_began_with(tmp_path, cut_after, monkeypatch):
+    books = {"ledger": Ledger.create(tmp_path / "l", "opm", Budget(4.0, 1e-9)).path}
+    other = {"ledger": Ledger.create(tmp_path / "other", "opm", Budget(2.0, 1e-9)).path}
+    for name, began, goes_on in (("paid", books, {}), ("elsewhere", books, other), ("free", {}, books)):
         given = {"journal": tmp_path / name}
         cut_after(3)
         with pytest.raises(Stop):
             synthesize(ROWS, SCHEMA, BUDGET, build("mst"), **given, **began)
         monkeypatch.undo()
-        with pytest.raises(BudgetError, match=said):
+        with pytest.raises(BudgetError, match="its ledger is not the one given"):
             synthesize(ROWS, SCHEMA, BUDGET, build("mst"), **given, **goes_on, resume=True)
         release = synthesize(ROWS, SCHEMA, BUDGET, build("mst"), **given, **began, resume=True)
         assert (release.certificate.ledger is not None) == bool(began)

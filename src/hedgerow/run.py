@@ -19,7 +19,7 @@ from hedgerow.methods import DEFAULT, build, options
 from hedgerow.methods.method import Method
 from hedgerow.private.account import Account
 from hedgerow.private.discovery import Discoveries
-from hedgerow.private.journal import Journal, Journaled
+from hedgerow.private.journal import Journal, Journaled, refuse_unfinished
 from hedgerow.private.ledger import ROW, Ledger
 from hedgerow.private.mechanisms import Answering, Mechanisms
 from hedgerow.private.noise import UnsafeSeededStream
@@ -80,6 +80,8 @@ def synthesize(
             )
         if chosen.about.void is not None:
             raise OptionError(f"a ledger takes no release without a guarantee: {chosen.about.void}. Nothing was read.")
+        if journal is not None and not resume:
+            refuse_unfinished(Path(journal))
         if not resume:
             books.check(schema.dataset, budget, schema.person or ROW)
     if schema.discoveries and hasattr(table, "read_all"):
@@ -90,7 +92,7 @@ def synthesize(
     mechanisms = Mechanisms() if unsafe_noise_seed is None else Mechanisms(UnsafeSeededStream(unsafe_noise_seed))
     if journal is None:
         return run.release(engine, mechanisms, books)
-    diary = Journal(Path(journal), run.identity(), resume=resume)
+    diary = Journal(Path(journal), run.identity(books), resume=resume)
     try:
         return run.release(engine, mechanisms, books, diary)
     finally:
@@ -108,9 +110,10 @@ class Run:
     progress: Progress
     public: Any = None
 
-    def identity(self) -> dict[str, Any]:
-        """What decides which questions are asked: a run is resumed only by itself."""
+    def identity(self, ledger: Ledger | None) -> dict[str, Any]:
+        """What decides which questions are asked, and who pays: a run is resumed only by itself."""
         return {
+            "ledger": None if ledger is None else ledger.identity,
             "schema": self.schema.to_dict(),
             "budget": [self.budget.epsilon, self.budget.delta],
             "method": description(self.method),

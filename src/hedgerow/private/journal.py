@@ -32,7 +32,6 @@ from hedgerow.private.mechanisms import Answering
 FORMAT = "hedgerow journal 1"
 MARK = b'"format": "hedgerow journal'
 """Stands near the beginning of every journal, and in no other file of ours."""
-LEDGER = ["ledger"]
 _LENGTH = 8
 _DIGEST = 32
 
@@ -69,20 +68,18 @@ class Journal:
         """The recorded answer while there is one; afterwards the answer itself, written down."""
         asked = _plain(list(asked))
         if self._recorded:
-            return self._next(asked)
-        self._start()
+            record = self._recorded.popleft()
+            if record.asked != asked:
+                raise BudgetError(
+                    f'the run asks for something else than the one whose answers are in "{self.path}". Was it made '
+                    "with another version, or was the public table changed? Nothing was spent."
+                )
+            return record
+        self.begin()
         record = answer()
         self._append(Record(asked, record.value, record.arrays))
         self._paid = True
         return record
-
-    def begin(self) -> None:
-        """Note, before the debit, that a ledger pays: who resumes the run must show a ledger, too."""
-        if self._recorded:
-            self._next(LEDGER)
-        else:
-            self._start()
-            self._append(Record(LEDGER))
 
     def charge(self, charge: Charge) -> None:
         """Note a charge that was granted."""
@@ -132,22 +129,7 @@ class Journal:
             raise BudgetError(f'another run is writing to "{self.path}". Nothing was read.') from None
         return io.FileIO(place, "r+")
 
-    def _next(self, asked: Sequence[Any]) -> Record:
-        record = self._recorded.popleft()
-        if record.asked == asked:
-            return record
-        if LEDGER in (record.asked, asked):
-            began, do = ("with", "give --ledger") if record.asked == LEDGER else ("without", "leave --ledger out")
-            raise BudgetError(
-                f'the run in "{self.path}" began {began} a ledger. Nothing was counted, nothing was spent. '
-                f"Hint: repeat the command that was stopped, with --resume: {do}."
-            )
-        raise BudgetError(
-            f'the run asks for something else than the one whose answers are in "{self.path}". Was it made with '
-            "another version, or was the public table changed? Nothing was spent."
-        )
-
-    def _start(self) -> None:
+    def begin(self) -> None:
         """The header is on disk before anything is paid."""
         if self._file is None:
             self._file = self._open()

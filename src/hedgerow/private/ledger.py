@@ -51,7 +51,8 @@ class Ledger:
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
-        self._header = self._read()[0].record
+        first = self._read()[0]
+        self._header, self.identity = first.record, first.digest
 
     @classmethod
     def create(cls, path: str | Path, dataset: str, budget: Budget) -> Ledger:
