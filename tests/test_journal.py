@@ -110,7 +110,7 @@ def test_another_run_does_not_take_its_answers(tmp_path):
 
 def test_a_run_goes_on_with_the_ledger_that_it_began_with(tmp_path, cut_after, monkeypatch):
     books = {"ledger": Ledger.create(tmp_path / "l", "opm", Budget(4.0, 1e-9)).path}
-    other = {"ledger": Ledger.create(tmp_path / "other", "opm", Budget(2.0, 1e-9)).path}
+    other = {"ledger": Ledger.create(tmp_path / "other", "opm", Budget(4.0, 1e-9)).path}
     for name, began, goes_on in (("paid", books, {}), ("elsewhere", books, other), ("free", {}, books)):
         given = {"journal": tmp_path / name}
         cut_after(3)

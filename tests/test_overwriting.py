@@ -1,8 +1,12 @@
 """One rule for every command that writes: a file that exists is left alone, and some are never written over."""
 
+import json
+import sys
+
 import pyarrow.parquet as pq
 import pytest
 
+from hedgerow.cli import main
 from hedgerow.cli.outputs import check_outputs
 from hedgerow.errors import OptionError
 from hedgerow.private import journal, ledger
@@ -71,6 +75,11 @@ def test_the_demo_can_be_repeated_but_replaces_nothing_of_ours(hedgerow, people)
     assert refused.code == 2
     assert (people / "demo" / "private.parquet").read_text() == MINE
     (people / "demo" / "private.parquet").unlink()
+    (people / "demo" / "synthetic.release").write_text(MINE)
+    for _ in range(2):
+        assert hedgerow("demo", "--rows", 300).code == 2
+        assert (people / "demo" / "synthetic.release").read_text() == MINE
+    (people / "demo" / "synthetic.release").unlink()
     for _ in range(2):
         done = hedgerow("demo", "--rows", 300)
         assert done.code == 0, done.err
@@ -98,18 +107,72 @@ def test_a_folder_is_no_file_to_write(hedgerow, people, command, folder):
     assert "is a directory" in done.err
 
 
+SEVERAL = ("synth", "t.csv", "-s", "parameters.json", "-m", "mst", "-o", "out.csv", "-q")
+
+
+def several(people, *epsilons):
+    wanted = [
+        {"epsilon": epsilon, "delta": 1e-9, "max_records": 9, "max_records_per_individual": 1} for epsilon in epsilons
+    ]
+    columns = {name: {"dtype": "int", "values": [0, 1]} for name in ("a", "b")}
+    (people / "parameters.json").write_text(json.dumps({"schema": columns, "runs": wanted}))
+    (people / "t.csv").write_text("a,b\n" + 500 * "0,0\n1,1\n")
+
+
 def test_several_releases_are_refused_before_the_first_is_paid(hedgerow, people):
-    runs = '"runs": [{"epsilon": 1, "delta": 1e-9, "max_records": 9, "max_records_per_individual": 1}, '
-    runs += '{"epsilon": 2, "delta": 1e-9, "max_records": 9, "max_records_per_individual": 1}]'
-    columns = '"schema": {"a": {"dtype": "int", "values": [0, 1]}}'
-    (people / "parameters.json").write_text("{" + columns + ", " + runs + "}")
-    (people / "t.csv").write_text("a\n0\n1\n")
+    several(people, 1, 2)
     (people / "out-2.csv").write_text(MINE)
-    command = ("synth", "t.csv", "-s", "parameters.json", "-m", "independent", "-o", "out.csv", "-q")
-    refused = hedgerow(*command)
+    refused = hedgerow(*SEVERAL)
     assert refused.code == 2
     assert '"out-2.csv" exists already' in refused.err
     assert not (people / "out-1.release").exists()
-    done = hedgerow(*command, "--overwrite")
+    done = hedgerow(*SEVERAL, "--overwrite")
     assert done.code == 0, done.err
     assert (people / "out-1.release").exists()
+
+
+def test_a_bad_budget_among_several_is_refused_before_the_first_is_paid(hedgerow, people):
+    several(people, 1, 0)
+    refused = hedgerow(*SEVERAL)
+    assert refused.code == 2
+    assert "epsilon must be" in refused.err
+    assert not (people / "out-1.release").exists()
+
+
+def test_several_releases_go_on_where_they_were_stopped(hedgerow, people, monkeypatch):
+    several(people, 1, 2, 3)
+    choices = iter([False, True])  # mst chooses once a run here; the second run is stopped at its choice
+
+    def stopping(self, *words, real=journal.Journaled.choose):
+        if next(choices):
+            raise KeyboardInterrupt
+        return real(self, *words)
+
+    with monkeypatch.context() as patch:
+        patch.chdir(people)
+        patch.setattr(sys, "argv", ["hedgerow", *SEVERAL])
+        patch.setattr(journal.Journaled, "choose", stopping)
+        with pytest.raises(SystemExit):
+            main()
+    first = (people / "out-1.release").read_bytes()
+    assert (people / "out-2.release.journal").exists()
+    assert not (people / "out-3.release").exists()
+    assert hedgerow(*SEVERAL).code == 2
+    done = hedgerow(*SEVERAL, "--resume")
+    assert done.code == 0, done.err
+    assert (people / "out-1.release").read_bytes() == first
+    for number in (2, 3):
+        assert hedgerow("verify", f"out-{number}.release").code == 0
+    assert not (people / "out-2.release.journal").exists()
+
+
+def test_the_note_of_a_void_table_goes_with_the_table(hedgerow, people):
+    note = people / "out.csv.NO-GUARANTEE.txt"
+    note.write_text(MINE)
+    void = (*SYNTH, "-o", "out.csv", "--unsafe-noise-seed", "1")
+    assert hedgerow(*void).code == 2
+    assert note.read_text() == MINE
+    assert hedgerow(*void, "--overwrite").code == 0
+    assert "NO privacy guarantee" in note.read_text()
+    assert hedgerow(*SYNTH, "-o", "out.csv", "--overwrite").code == 0
+    assert not note.exists()

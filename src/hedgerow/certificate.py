@@ -295,18 +295,23 @@ def _check_measurement(
         raise ReleaseError(f"charge {number} paid for other noise than its answers state.")
 
 
-def second_opinion(certificate: Certificate) -> float:
+def second_opinion(certificate: Certificate) -> float | None:
     """ε by dp-accounting's privacy loss distributions, an independent accountant, at the certificate's δ.
 
     It knows Gaussian and Laplace noise. An exponential mechanism is handed over as the Gaussian that dominates it, or,
-    for pure ε, as the worst mechanism of its ε. Losses are rounded up to a grid, once a charge: for pure ε, where that
-    adds up, the grid is so fine that all of it stays below `OPINION`.
+    for pure ε, as the worst mechanism of its ε. Losses are rounded to a grid, once a charge; it is so fine that all of
+    that stays below `OPINION`. None where books were kept in ρ and a choice was made: that is less than what the
+    Gaussian would cost, so the two cannot agree.
     """
     from dp_accounting.pld import common
     from dp_accounting.pld import privacy_loss_distribution as pld
 
-    pure = certificate.whole.currency is Currency.PURE
-    grid = OPINION * certificate.spent.value / max(1, 2 * len(certificate.charges)) if pure else 1e-4
+    given = certificate.spent.currency
+    pure = given is Currency.PURE
+    if given is Currency.ZCDP and any(charge.mechanism == "exponential" for charge in certificate.charges):
+        return None
+    rounded_up = 2 * len(certificate.charges) + 1 if pure else 10  # Gaussian losses are rounded up and down
+    grid = OPINION * certificate.budget.epsilon / rounded_up
     composed = pld.identity(value_discretization_interval=grid)
     kinds = Counter((charge.mechanism, charge.scale, charge.sensitivity) for charge in certificate.charges)
     for (mechanism, scale, sensitivity), count in kinds.items():

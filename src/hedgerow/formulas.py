@@ -1,7 +1,7 @@
-"""Text that a spreadsheet would run as a formula: guarded by an apostrophe in a CSV file, and without it once read.
+"""Text that a spreadsheet would run as a formula: guarded by an apostrophe in the CSV files that we write.
 
-A file written by `guarded` reads back through `unguarded` as it was: text that begins with apostrophes and would be
-risky behind them gets one more.
+What `guarded` wrote, `unguarded` reads as it was: text that begins with apostrophes and would be risky behind them gets
+one more.
 """
 
 from __future__ import annotations

@@ -81,6 +81,14 @@ def write_table(path: Path, schema: pa.Schema, batches: Iterable[pa.Table], warn
                 table = batch.replace_schema_metadata(schema.metadata)
                 writer.write_table(guarded(table) if path.suffix == ".csv" else table)
                 rows += len(table)
-    if warning and path.suffix == ".csv":
-        path.with_name(path.name + ".NO-GUARANTEE.txt").write_text(warning + "\n")
+    if path.suffix == ".csv":
+        if warning:
+            void_note(path).write_text(warning + "\n")
+        else:
+            void_note(path).unlink(missing_ok=True)  # it spoke of the table that was here before
     return rows
+
+
+def void_note(path: Path) -> Path:
+    """The note beside a CSV file that has no guarantee."""
+    return path.with_name(path.name + ".NO-GUARANTEE.txt")

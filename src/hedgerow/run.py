@@ -212,9 +212,10 @@ def with_public_groups(schema: Schema, public: Any) -> Schema:
 
 def public_rows(public: Any, encoding: Encoding) -> CodedTable:
     """The public table as codes."""
-    from hedgerow.engines.coded import coded_rows, open_table
+    from hedgerow.engines.coded import coded_rows, with_columns_of
+    from hedgerow.engines.source import open_source
 
-    return coded_rows(open_table(public, encoding, "public"), encoding, "public")
+    return coded_rows(with_columns_of(encoding, open_source(public), "public"), encoding, "public")
 
 
 def description(method: Method) -> dict[str, Any]:

@@ -35,9 +35,9 @@ def run_demo(folder: Path, rows: int, overwrite: bool) -> None:
     """
     folder.mkdir(parents=True, exist_ok=True)
     private, schema, out = folder / "private.parquet", folder / "private.yaml", folder / "synthetic.parquet"
-    page = folder / "synthetic.html"
+    page, bundle = folder / "synthetic.html", folder / "synthetic.release"
     overwrite = overwrite or _is_sample(schema)
-    check_outputs([(path, ()) for path in (private, schema, out, page)], {}, overwrite=overwrite)
+    check_outputs([(path, ()) for path in (private, schema, out, bundle, page)], {}, overwrite=overwrite)
     print(f"$ hedgerow example opm -o {private} --rows {rows}")
     write_example("opm", private, rows, seed=0, overwrite=overwrite)
     print(f"\n$ hedgerow synth {private} -s {schema} -e 1 -o {out} --report {page}")

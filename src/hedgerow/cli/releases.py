@@ -46,9 +46,12 @@ def verify_release(path: Path, key: str | None, ledger: Path | None, as_json: bo
     if release.certificate.guarantee and importlib.util.find_spec("dp_accounting"):
         epsilon = second_opinion(release.certificate)
         stated = release.certificate.guarantee.epsilon
-        if epsilon > stated * (1 + OPINION):
-            raise ReleaseError(f"dp-accounting computes ε = {epsilon:.6g} where the certificate states {stated:.6g}.")
-        confirmed.append(f"dp-accounting's privacy loss distributions agree: ε = {epsilon:.6g}")
+        if epsilon is not None:
+            if epsilon > stated * (1 + OPINION):
+                raise ReleaseError(
+                    f"dp-accounting computes ε = {epsilon:.6g} where the certificate states {stated:.6g}."
+                )
+            confirmed.append(f"dp-accounting's privacy loss distributions agree: ε = {epsilon:.6g}")
     if as_json:
         about = {"release": str(path), "signer": release.signer, "confirmed": confirmed}
         print(json.dumps({**about, "certificate": release.certificate.to_json()}))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,10 @@ from hedgerow.budget import Budget
 from hedgerow.certificate import share_of_whole
 from hedgerow.cli.outputs import PAGE, check_outputs, writing
 from hedgerow.cli.progress import TerminalProgress, peak_rss_mb
+from hedgerow.engines.source import refuse_as_public
 from hedgerow.errors import OptionError
 from hedgerow.methods import build
-from hedgerow.output import TABLE_SUFFIXES, whole_file, write_table
+from hedgerow.output import TABLE_SUFFIXES, void_note, whole_file, write_table
 from hedgerow.presets import PREFIX, load
 from hedgerow.private.journal import refuse_unfinished
 from hedgerow.progress import Limits
@@ -55,10 +57,32 @@ class Request:
 
 def run_all(requests: Sequence[Request]) -> None:
     """One release after the other; what can be refused is refused before the first is paid for."""
-    for request in requests:
+    left = [request for request in requests if not (len(requests) > 1 and request.resume and _is_done(request))]
+    for request in left:
         _outputs(request)
-    for request in requests:
-        run(request)
+        Budget(request.epsilon, request.delta)
+        build(request.method, _options(request))
+    for request in left:
+        run(request if len(requests) == 1 else replace(request, resume=_journal(_bundle(request)).exists()))
+
+
+def _is_done(request: Request) -> bool:
+    """Whether a release of several was made before the command was stopped."""
+    return zipfile.is_zipfile(_bundle(request)) and not _journal(_bundle(request)).exists()
+
+
+def _bundle(request: Request) -> Path:
+    return request.release or _named(request.out).with_suffix(".release")
+
+
+def _journal(bundle: Path) -> Path:
+    return bundle.with_name(bundle.name + ".journal")
+
+
+def _named(out: Path | None) -> Path:
+    if out is None:
+        raise OptionError("-o/--out is missing: name the .csv, .parquet or .arrow file to write. Nothing was read.")
+    return out
 
 
 def run(request: Request) -> None:
@@ -144,8 +168,8 @@ def _paid_release(request: Request, out: Path, bundle: Path) -> Iterator[None]:
 def _sampling(request: Request, out: Path, bundle: Path) -> str:
     """The command that draws the rows which this one asks for."""
     given = {"--rows": request.rows, "--seed": request.seed or None}
-    options = [f"{name} {value}" for name, value in given.items() if value is not None]
-    return " ".join([f"hedgerow sample {bundle} -o {out}", *options])
+    options = [word for name, value in given.items() if value is not None for word in (name, str(value))]
+    return shlex.join(["hedgerow", "sample", str(bundle), "-o", str(out), *options])
 
 
 def _write_page(path: Path, made: Release, rows: int, seed: int, progress: TerminalProgress) -> None:
@@ -164,10 +188,8 @@ def _options(request: Request) -> dict[str, Any]:
 
 def _outputs(request: Request) -> tuple[Path, Path, Path]:
     """Where the table, the release and the journal go, refused before anything is read if that cannot be."""
-    if request.out is None:
-        raise OptionError("-o/--out is missing: name the .csv, .parquet or .arrow file to write. Nothing was read.")
-    bundle = request.release or request.out.with_suffix(".release")
-    journal = bundle.with_name(bundle.name + ".journal")
+    out, bundle = _named(request.out), _bundle(request)
+    journal = _journal(bundle)
     if not request.resume:
         refuse_unfinished(journal)
     elif request.unsafe_noise_seed is not None:
@@ -177,7 +199,7 @@ def _outputs(request: Request) -> tuple[Path, Path, Path]:
         another = "" if ended else "; for another release name another --out or --release, or give --overwrite"
         raise OptionError(
             f'"{bundle}" exists already, a release that may have been paid for; nothing was read. Hint: '
-            f"{_sampling(request, request.out, bundle)} draws its rows without paying again{another}."
+            f"{_sampling(request, out, bundle)} draws its rows without paying again{another}."
         )
     pages = [] if request.report is None else [(request.report, PAGE)]
     inputs: dict[str, str | Path | None] = {
@@ -187,10 +209,11 @@ def _outputs(request: Request) -> tuple[Path, Path, Path]:
         "ledger": request.ledger,
         "key": request.sign,
     }
-    check_outputs([(request.out, TABLE_SUFFIXES), (bundle, ()), *pages], inputs, overwrite=request.overwrite)
+    notes = [(void_note(out), ())] if request.unsafe_noise_seed is not None and out.suffix == ".csv" else []
+    check_outputs([(out, TABLE_SUFFIXES), (bundle, ()), *pages, *notes], inputs, overwrite=request.overwrite)
     if request.sign is not None:
         check_key(request.sign)
-    return request.out, bundle, journal
+    return out, bundle, journal
 
 
 def _summary(request: Request, report: dict[str, Any], made: Release) -> None:
@@ -223,6 +246,8 @@ def _hint(text: str) -> None:
 
 def dry(request: Request) -> None:
     """What would be asked, at what noise, memory and time, without opening the table."""
+    if request.public is not None:
+        refuse_as_public(request.public, request.table)
     budget = Budget(request.epsilon, request.delta)
     method = build(request.method, _options(request))
     schema = Schema.load(request.schema)

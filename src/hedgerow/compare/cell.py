@@ -17,7 +17,8 @@ import numpy as np
 
 from hedgerow.compare.plan import Cell, ForeignTable, Plan
 from hedgerow.domain import CodedTable
-from hedgerow.engines.coded import coded_rows, open_table, rows_of
+from hedgerow.engines.coded import coded_rows, rows_of, with_columns_of
+from hedgerow.engines.source import open_source, open_synthetic
 from hedgerow.errors import HedgerowError
 
 if TYPE_CHECKING:
@@ -37,12 +38,12 @@ def run_cell(plan: Plan, cell: Cell) -> dict[str, Any]:
     wall, cpu = time.perf_counter(), time.process_time()
     synthetic = _method(plan, cell, schema, encoding) if cell.kind == "method" else None
     took = {"cpu_s": time.process_time() - cpu, "wall_s": time.perf_counter() - wall, "peak_mb": _peak_mb()}
-    real = coded_rows(open_table(plan.table, encoding, "real"), encoding, "real")
+    real = coded_rows(with_columns_of(encoding, open_source(plan.table), "real"), encoding, "real")
     if cell.kind == "floor":
         synthetic = floor(cell.name, real, plan.paired(cell.run)[0])
     elif cell.kind == "table":
         assert cell.file is not None
-        synthetic = coded_rows(open_table(cell.file, encoding, "synthetic"), encoding, "synthetic")
+        synthetic = coded_rows(with_columns_of(encoding, open_synthetic(cell.file), "synthetic"), encoding, "synthetic")
     assert synthetic is not None
     figures = figures_of(Comparison(encoding, real, synthetic, plan.seed, plan.target), plan.metrics)
     kept = {name: value for name, value in figures.items() if isinstance(value, float)}

@@ -57,7 +57,7 @@ def compare(
 
 
 def _check(plan: Plan) -> None:
-    from hedgerow.engines.source import open_source
+    from hedgerow.engines.source import open_source, open_synthetic
     from hedgerow.private.ledger import note_exact_access
     from hedgerow.schema import Schema
 
@@ -77,7 +77,7 @@ def _check(plan: Plan) -> None:
     schema.encoding()
     schema.check_header(open_source(plan.table).header())
     for each in plan.tables:
-        header = open_source(each.file).header()
+        header = open_synthetic(each.file).header()
         lacking = [name for name in schema.columns if name not in header]
         if lacking:
             raise OptionError(f'the table "{each.name}" lacks the column "{lacking[0]}". No row was read.')

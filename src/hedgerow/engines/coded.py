@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,11 +14,8 @@ if TYPE_CHECKING:
     from hedgerow.schema import Encoding
 
 
-def open_table(table: Any, encoding: Encoding, what: str) -> Source:
-    """The way into a table that has every column of the encoding; further columns are not looked at."""
-    from hedgerow.engines.source import open_source
-
-    source = open_source(table)
+def with_columns_of(encoding: Encoding, source: Source, what: str) -> Source:
+    """The source, if it has every column of the encoding; further columns are not looked at."""
     header = source.header()
     lacking = [name for name in encoding.columns if name not in header]
     if lacking:

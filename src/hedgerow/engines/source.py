@@ -62,6 +62,12 @@ def open_source(table: Any) -> Source:
     raise TableError(f"a table cannot be read from a {type(table).__name__}; give {_KINDS}. Nothing was read.")
 
 
+def open_synthetic(table: Any) -> Source:
+    """The way into a table that we, or somebody else, made: text is what it was before we wrote it."""
+    source = open_source(table)
+    return UnguardedSource(source) if isinstance(source, CsvSource) else source
+
+
 def refuse_as_public(public: Any, table: Any) -> None:
     """What is learnt from a public table is not paid for, so the private table itself cannot be it."""
     named = [os.fspath(each) for each in (public, table) if isinstance(each, str | os.PathLike)]
@@ -104,17 +110,13 @@ def _hidden(path: Path) -> bool:
 
 
 class CsvSource:
-    """A comma-separated UTF-8 file with a header line; every column is text, an empty field is empty text.
-
-    An apostrophe that keeps spreadsheets from running text as a formula, as in the files that we write, is taken off.
-    """
+    """A comma-separated UTF-8 file with a header line; every column is text, an empty field is empty text."""
 
     def __init__(self, path: Path):
         self._path = path
         self._what = f'the table "{path}"'
         self._packed = path.name.lower().endswith(".gz")
-        self._written = self._read_header()
-        self._header = unique_names([unguarded_name(name) for name in self._written], self._what)
+        self._header = unique_names(self._read_header(), self._what)
 
     def header(self) -> tuple[str, ...]:
         return self._header
@@ -153,7 +155,6 @@ class CsvSource:
         from pyarrow import csv as arrow_csv
 
         wanted = wanted_columns(columns, self._header, self._what)
-        written = [self._written[self._header.index(name)] for name in wanted]
         self._refuse_damage()
         with _reading(self._what, "it must be UTF-8 text with comma-separated fields"):
             try:
@@ -164,13 +165,12 @@ class CsvSource:
                         newlines_in_values=True, ignore_empty_lines=len(self._header) > 1
                     ),
                     convert_options=arrow_csv.ConvertOptions(
-                        include_columns=written,
-                        column_types=dict.fromkeys(written, pa.string()),
+                        include_columns=wanted,
+                        column_types=dict.fromkeys(wanted, pa.string()),
                         strings_can_be_null=False,
                     ),
                 )
-                for batch in _some_rows(_sliced(reader), self._what):
-                    yield unguarded(batch.rename_columns(wanted))
+                yield from _some_rows(_sliced(reader), self._what)
             except pa.ArrowInvalid as problem:
                 ragged = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", str(problem))
                 if ragged is None:
@@ -180,6 +180,21 @@ class CsvSource:
                     f"row {row} of {self._what} has {got} fields where the header has {expected}. "
                     "Hint: a field that holds a comma must stand in quotes."
                 ) from None
+
+
+class UnguardedSource:
+    """A CSV file that we wrote: the apostrophes in front of what looks like a formula are taken off."""
+
+    def __init__(self, source: CsvSource):
+        self._source = source
+        self._written = {unguarded_name(name): name for name in source.header()}
+
+    def header(self) -> tuple[str, ...]:
+        return tuple(self._written)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        for batch in self._source.batches([self._written.get(name, name) for name in columns]):
+            yield unguarded(batch.rename_columns(list(columns)))
 
 
 class ParquetSource:

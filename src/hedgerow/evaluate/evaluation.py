@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.domain import CodedTable, Domain, Marginal
-from hedgerow.engines.coded import coded_rows, open_table, rows_of
+from hedgerow.engines.coded import coded_rows, rows_of, with_columns_of
+from hedgerow.engines.source import open_source, open_synthetic
 from hedgerow.errors import OptionError, SchemaError, listing, suggestion
 from hedgerow.evaluate import classifier
 from hedgerow.evaluate.conjunctions import conjunctions
@@ -143,7 +144,8 @@ def evaluate(
         encoding.attributes_of(column)
     if report is not None:
         check_writable(Path(report), (".html",))
-    sources = {what: open_table(table, encoding, what) for what, table in (("real", real), ("synthetic", synthetic))}
+    opened = {"real": open_source(real), "synthetic": open_synthetic(synthetic)}
+    sources = {what: with_columns_of(encoding, source, what) for what, source in opened.items()}
     if ledger is not None:
         from hedgerow.private.ledger import note_exact_access
 

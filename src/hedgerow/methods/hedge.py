@@ -156,7 +156,7 @@ class Hedge:
             budget = self.affordable(curator, free, budget, fitted.model.total)
             offered = considered(curator, list(wanted))
             looks = min(LOOKS, max(FEWEST_LOOKS, LOOKED_AT // max(1, len(offered))))
-            many = max(1, free.units // (looks * budget.units))  # so many rounds would spend what is left
+            many = max(1, free.units // (looks * budget.units))  # picks a round, so that `looks` rounds spend it
             if progress.out_of_time() or free.units < 2 * many * budget.units:
                 budget = Amount(free.currency, free.units // many)  # the last round spends everything
             used = 1 - curator.remaining.units / whole.units

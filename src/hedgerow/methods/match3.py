@@ -13,7 +13,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from hedgerow.budget import Amount
 from hedgerow.curator import Curator, Recoding
 from hedgerow.domain import CodedTable, Domain, Marginal
 from hedgerow.errors import OptionError
@@ -22,6 +21,7 @@ from hedgerow.methods.compression import Compression, compress
 from hedgerow.methods.documents import attributes_of, read_list, read_names
 from hedgerow.methods.method import About
 from hedgerow.methods.public import Relations, forest
+from hedgerow.methods.start import measure_one_ways
 from hedgerow.methods.support import Families, check_codes, read_families, supported
 from hedgerow.models.estimation import fit
 from hedgerow.models.junction import plan
@@ -136,7 +136,7 @@ class Match3:
         exempt = {attribute for name in self.exempt for attribute in named(curator, name)}
         exempt |= {attribute for each in wanted for attribute, _ in each.levels}
         with progress.phase("measure every column"):
-            one_ways = measure_columns(curator, curator.remaining.share(ROUND), weights)
+            one_ways = measure_one_ways(curator, curator.remaining.share(ROUND), weights)
         compression = self.compression(curator.domain, one_ways, exempt, families)
         merged = curator.recode(compression.recoding)
         with progress.phase("measure the marginals"):
@@ -147,7 +147,7 @@ class Match3:
                     queries, spend=curator.remaining, weights=[each.weight for each in affordable]
                 )
             else:
-                one_ways += measure_columns(curator, curator.remaining, weights)
+                one_ways += measure_one_ways(curator, curator.remaining, weights)
                 measured = []
         with progress.phase("fit"):
             total = estimated_total([*one_ways, *measured])
@@ -230,12 +230,6 @@ def learnt_marginals(curator: Curator, public: CodedTable, most_cells: int) -> l
 def named(curator: Curator, name: str, what: str = "the options") -> Marginal:
     """The attribute of this name (of a column with heaps: its bins), or the one that codes the column of this name."""
     return (name,) if name in curator.domain else attributes_of((name,), curator.domain, curator.columns, what)
-
-
-def measure_columns(curator: Curator, spend: Amount, weights: Sequence[float]) -> list[Measurement]:
-    """Every attribute's own counts."""
-    queries = [MarginalQuery(curator.domain, (name,)) for name in curator.domain.names]
-    return curator.measure(queries, spend=spend, weights=weights)
 
 
 def _model_bytes(domain: Domain, wanted: Sequence[Wanted]) -> int:

@@ -39,19 +39,21 @@ def start(curator: Curator, least_share: float) -> Start:
     return Start(one_ways, estimated_total([count, *one_ways]))
 
 
-def measure_one_ways(curator: Curator, spend: Amount) -> list[Measurement]:
+def measure_one_ways(curator: Curator, spend: Amount, weights: Sequence[float] | None = None) -> list[Measurement]:
     """Every attribute's own counts."""
-    return measure_columns(curator, [(name,) for name in curator.domain.names], spend)
+    return measure_columns(curator, [(name,) for name in curator.domain.names], spend, weights)
 
 
-def measure_columns(curator: Curator, columns: Sequence[Marginal], spend: Amount) -> list[Measurement]:
-    """The columns' counts in one stack, wide ones sharper, for the least sum of errors once they are denoised.
+def measure_columns(
+    curator: Curator, columns: Sequence[Marginal], spend: Amount, weights: Sequence[float] | None = None
+) -> list[Measurement]:
+    """The columns' counts in one stack; unless weights say otherwise, wide ones sharper, for the least sum of errors.
 
     Noise on k cells costs k·σ of L1 error; under a fixed Σ1/σ² the least sum would have 1/σ ∝ k^(1/3). Denoising takes
     more off the wide ones, so they need less; the power was fitted on public tables (adult, br2000, titanic).
     """
     queries = [MarginalQuery(curator.domain, column) for column in columns]
-    return curator.measure(queries, spend=spend, weights=[query.cells**WIDE for query in queries])
+    return curator.measure(queries, spend=spend, weights=weights or [query.cells**WIDE for query in queries])
 
 
 def one_way_share(curator: Curator, whole: Amount, total: float) -> float:

@@ -121,8 +121,8 @@ class GraphicalModel:
     def draw(self, rows: int, coins: np.random.Generator) -> CodedTable:
         """Rows whose counts follow the model as closely as whole rows can, in random order.
 
-        Given its neighbours, each value of an attribute gets its expected count rounded up or down; which rows get
-        it is random, so what is conditionally independent in the model stays so in the rows.
+        Given its neighbours, each value of an attribute gets its expected count rounded up or down, slice by slice,
+        spread evenly over what was drawn before, so what is conditionally independent in the model is so in the rows.
         """
         return self._draw(rows, coins, systematic=True)
 

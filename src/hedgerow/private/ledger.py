@@ -18,6 +18,7 @@ import hashlib
 import json
 import math
 import os
+import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.accounting import covers, gdp_cost_of_pure, gdp_epsilon, whole
-from hedgerow.budget import UNITS, Amount, Budget, Currency
+from hedgerow.budget import LARGEST_EPSILON, UNITS, Amount, Budget, Currency
 from hedgerow.errors import BudgetError, OptionError
 
 FORMAT = "hedgerow ledger 1"
@@ -59,7 +60,13 @@ class Ledger:
         """Open a new ledger for a dataset with a budget for its lifetime. An existing file is never overwritten."""
         if not dataset.strip():
             raise OptionError("a ledger needs the name of its dataset, as the schema declares it. Nothing was written.")
-        record = {"format": FORMAT, "dataset": dataset, "epsilon": budget.epsilon, "delta": budget.delta}
+        record = {
+            "format": FORMAT,
+            "dataset": dataset,
+            "epsilon": budget.epsilon,
+            "delta": budget.delta,
+            "name": secrets.token_hex(16),  # so that no two ledgers are alike
+        }
         line = _line(record, "")
         try:
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
@@ -90,15 +97,15 @@ class Ledger:
         return self._spent(self._read())
 
     def remaining_epsilon(self, delta: float) -> float:
-        """The largest ε of one more release at this δ (0 where none fits), to three digits, for display."""
+        """The largest ε of one more release at this δ (0 where none fits), for display."""
         spent = self.spent()
 
         def fits(epsilon: float) -> bool:
             return covers(self.budget, spent + self._in_my_currency(whole(Budget(epsilon, delta))))
 
         low, high = 0.0, self.budget.epsilon
-        while fits(high):
-            low, high = high, 2 * high
+        while high < LARGEST_EPSILON and fits(high):
+            low, high = high, min(LARGEST_EPSILON, 2 * high)
         for _ in range(40):
             middle = (low + high) / 2
             low, high = (middle, high) if fits(middle) else (low, middle)
