@@ -117,8 +117,8 @@ def page(results: dict[str, list[dict[str, Any]]]) -> str:
         "the real table and a synthetic one with as many rows as the noisy total; δ = 1e-9. Median of the runs given,",
         "and the median CPU seconds of a whole run on one thread. Written by `python -m bench.quality`.",
         "",
-        "The constants of `hedge` and of the denoising of columns were fitted on adult, br2000, nltcs and titanic; loans",
-        "was looked at too when the number of rounds and the averaging of columns were settled. The quality on",
+        "The constants of `hedge` and of the denoising of columns were fitted on adult, br2000, nltcs and titanic;",
+        "loans was looked at too when the number of rounds and the averaging of columns were settled. The quality on",
         "acs-temporal was not looked at before its figures here were taken, once.",
         "",
         "On titanic at ε = 0.1 and 0.3 medians of a few runs say little: 1,304 rows, and single runs differ by 0.1.",
@@ -145,7 +145,10 @@ def _cell(runs: list[dict[str, Any]] | None) -> str:
     if not runs:
         return "–"
     found = summary(runs)
-    return "failed" if "failed" in found else f"**{found['tvd3']:.4f}** ({found['runs']} runs; {found['cpu_s']:.1f} s)"
+    if "failed" in found:
+        return "failed"
+    many = "1 run" if found["runs"] == 1 else f"{found['runs']} runs"
+    return f"**{found['tvd3']:.4f}** ({many}; {found['cpu_s']:.1f} s)"
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from hedgerow.audit.engine import SCHEMA, odd_table, sample_queries, sample_tabl
 from hedgerow.audit.method import SCHEMA as AUDITED
 from hedgerow.audit.method import pairs
 from hedgerow.engines import open_engine
-from hedgerow.engines.coded import coded_rows, open_table
+from hedgerow.engines.coded import coded_rows, with_columns_of
 from hedgerow.engines.source import open_source
 from hedgerow.engines.sql.location import open_database
 from hedgerow.engines.sql.spill import SpillFolder
@@ -314,7 +314,9 @@ def test_the_commands_take_urls_and_pages_that_compare_read_them_too(duckdb, hed
     assert done.code == 0, done.err
     assert CANARY not in done.err + done.out
     encoding = Schema.parse(PEOPLE).encoding()
-    there, here = (coded_rows(open_table(table, encoding, "real"), encoding, "real") for table in (url, people()))
+    there, here = (
+        coded_rows(with_columns_of(encoding, open_source(table), "real"), encoding, "real") for table in (url, people())
+    )
     assert {name: np.bincount(codes).tolist() for name, codes in there.items()} == {
         name: np.bincount(codes).tolist() for name, codes in here.items()
     }
