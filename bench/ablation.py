@@ -57,7 +57,7 @@ VARIANTS: dict[str, Callable[[], Any]] = {
     "fit to the end instead of near the columns": lambda: mock.patch.object(hedge, "fit_near", _plain_fit),
     "whole marginals only, no blocks": lambda: mock.patch.object(rounds, "resolutions", _cells_only),
     "blocks at one resolution": lambda: mock.patch.object(rounds, "COARSE", 1 << 60),
-    "no views: always round by round": lambda: mock.patch.object(hedge, "WORTH", 0.0),
+    "no views, no pairs beyond the model": lambda: mock.patch.object(hedge, "WORTH", 0.0),
     "views no wider than the workload": lambda: mock.patch.object(coverings, "TIMES", (1,)),
     "no pairs beyond the model": lambda: mock.patch.object(hedge, "SHARP", 0.0),
     "at most 10 rounds": lambda: mock.patch.object(hedge, "LOOKS", 10),
