@@ -6,8 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, settings
+
+from hedgerow.samples import opm
 
 settings.register_profile("quick", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("quick")
@@ -57,3 +60,11 @@ def hedgerow(tmp_path):
         return Finished(done)
 
     return run
+
+
+@pytest.fixture
+def people(tmp_path):
+    """A private table and its schema."""
+    pq.write_table(opm.generate(2000), tmp_path / "people.parquet")
+    (tmp_path / "people.yaml").write_text(opm.SCHEMA)
+    return tmp_path

@@ -15,14 +15,6 @@ from hedgerow.samples import opm
 CANARY = "Zaphod-7731"
 
 
-@pytest.fixture
-def people(tmp_path):
-    """A private table and its schema."""
-    pq.write_table(opm.generate(2000), tmp_path / "people.parquet")
-    (tmp_path / "people.yaml").write_text(opm.SCHEMA)
-    return tmp_path
-
-
 def files(folder):
     return sorted(path.name for path in folder.iterdir())
 

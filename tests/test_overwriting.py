@@ -3,24 +3,14 @@
 import json
 import sys
 
-import pyarrow.parquet as pq
 import pytest
 
 from hedgerow.cli import main
 from hedgerow.cli.outputs import check_outputs
 from hedgerow.errors import OptionError
 from hedgerow.private import journal, ledger
-from hedgerow.samples import opm
 
 MINE = "mine\n"
-
-
-@pytest.fixture
-def people(tmp_path):
-    """A private table, its schema, and a release of it."""
-    pq.write_table(opm.generate(300), tmp_path / "people.parquet")
-    (tmp_path / "people.yaml").write_text(opm.SCHEMA)
-    return tmp_path
 
 
 SYNTH = ("synth", "people.parquet", "-s", "people.yaml", "-e", "1", "-m", "independent", "-q")

@@ -80,9 +80,9 @@ def synthesize(
             )
         if chosen.about.void is not None:
             raise OptionError(f"a ledger takes no release without a guarantee: {chosen.about.void}. Nothing was read.")
-        if journal is not None and not resume:
-            refuse_unfinished(Path(journal))
         if not resume:
+            if journal is not None:
+                refuse_unfinished(Path(journal))  # what was paid for is more help than how little is left
             books.check(schema.dataset, budget, schema.person or ROW)
     if schema.discoveries and hasattr(table, "read_all"):
         table = table.read_all()  # a reader can be read once, a discovery needs several passes

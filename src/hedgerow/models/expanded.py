@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from hedgerow.curator import Recoding
 from hedgerow.domain import CodedTable, Counts, Domain, IntArray, Marginal
@@ -70,12 +72,11 @@ class Expanded:
         return codes
 
     def state(self) -> State:
-        inner = self.model.state()
-        arrays = {f"model.{key}": array for key, array in inner.arrays.items()}
-        arrays |= {f"map{number}": mapping for number, mapping in enumerate(self.recoding.maps.values())}
+        arrays: dict[str, npt.NDArray[Any]] = {
+            f"map{number}": mapping for number, mapping in enumerate(self.recoding.maps.values())
+        }
         arrays |= {f"fill{number}": self.fill[name] for number, name in enumerate(self.recoding.maps)}
-        values = {"model": {"kind": inner.kind, "values": inner.values}, "attributes": list(self.recoding.maps)}
-        return State(self.kind, values, arrays)
+        return self.model.state().held_by(self.kind, {"attributes": list(self.recoding.maps)}, arrays)
 
     @classmethod
     def from_state(cls, domain: Domain, state: State) -> Expanded:
@@ -84,9 +85,7 @@ class Expanded:
         names = state.values["attributes"]
         recoding = Recoding(domain, {name: state.arrays[f"map{number}"] for number, name in enumerate(names)})
         fill = {name: state.arrays[f"fill{number}"] for number, name in enumerate(names)}
-        arrays = {key[6:]: array for key, array in state.arrays.items() if key.startswith("model.")}
-        inner = state.values["model"]
-        return cls(load(recoding.target(), State(inner["kind"], inner["values"], arrays)), recoding, fill)
+        return cls(load(recoding.target(), state.held()), recoding, fill)
 
 
 def _within(weights: Counts, mapping: IntArray) -> Counts:

@@ -13,6 +13,8 @@ from hedgerow.domain import CodedTable, Counts, Domain, Marginal
 from hedgerow.query import MarginalQuery
 
 BLOCK_ROWS = 1 << 20
+HELD = "model"
+"""Under this name a model's state holds that of a model inside it."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,17 @@ class State:
     kind: str
     values: dict[str, Any]
     arrays: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+
+    def held_by(self, kind: str, values: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> State:
+        """The state of a model that is made of this one and of its own values and arrays."""
+        held = {f"{HELD}.{name}": array for name, array in self.arrays.items()}
+        return State(kind, {HELD: {"kind": self.kind, "values": self.values}} | values, held | arrays)
+
+    def held(self) -> State:
+        """The state that `held_by` was called on."""
+        about, prefix = self.values[HELD], f"{HELD}."
+        arrays = {name.removeprefix(prefix): a for name, a in self.arrays.items() if name.startswith(prefix)}
+        return State(about["kind"], about["values"], arrays)
 
 
 class Model(Protocol):

@@ -158,20 +158,14 @@ class Adjusted(_Answering):
         return drawn
 
     def state(self) -> State:
-        inner = self.model.state()
-        values = {
-            "model": {"kind": inner.kind, "values": inner.values},
-            "marginals": [list(target.marginal) for target in self.targets],
-        }
-        return State(self.kind, values, _arrays(self.targets) | {f"model.{k}": v for k, v in inner.arrays.items()})
+        values = {"marginals": [list(target.marginal) for target in self.targets]}
+        return self.model.state().held_by(self.kind, values, _arrays(self.targets))
 
     @classmethod
     def from_state(cls, domain: Domain, state: State) -> Adjusted:
         from hedgerow.models import load
 
-        arrays = {key[6:]: array for key, array in state.arrays.items() if key.startswith("model.")}
-        inner = state.values["model"]
-        return cls(load(domain, State(inner["kind"], inner["values"], arrays)), _targets(state))
+        return cls(load(domain, state.held()), _targets(state))
 
 
 Columns = dict[str, np.ndarray[tuple[int], np.dtype[np.uint32]]]
