@@ -17,13 +17,14 @@ from unittest import mock
 import numpy as np
 from bench.quality import DATA
 
+from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import Recoding
-from hedgerow.methods import columns, coverings, hedge, rounds
+from hedgerow.methods import hedge
 from hedgerow.methods.hedge import Hedge
+from hedgerow.methods.shared import columns, coverings, rounds
 from hedgerow.models.denoising import Column
-from hedgerow.models.estimation import fit
+from hedgerow.models.graphical.estimation import fit
 from hedgerow.models.histograms import project_to_simplex
-from hedgerow.query import MarginalQuery
 
 CASES = [
     *((table, epsilon) for table in ("adult", "br2000") for epsilon in (0.1, 1.0, 10.0)),
@@ -67,8 +68,8 @@ OPTIONS = {"a model of 1 MB": {"size": 1.0}, "a model of 16 MB": {"size": 16.0},
 
 def error(table: str, epsilon: float, method: Hedge, seed: int) -> float:
     import hedgerow as hr
-    from hedgerow.engines.source import open_source
-    from hedgerow.evaluate import marginal_distances
+    from hedgerow.private.evaluate import marginal_distances
+    from hedgerow.private.sources.source import open_source
 
     schema = hr.Schema.load(DATA / table / "domain.json")
     path = DATA / table / "data.parquet"

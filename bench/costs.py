@@ -45,8 +45,7 @@ ROWS_OUT = (100_000, 1_000_000, 10_000_000)
 def measure(method: str, size: Size) -> dict[str, Any]:
     """One run, from the table in memory to as many synthetic rows; the plain one leaves its release behind."""
     import hedgerow as hr
-    from hedgerow.cli.progress import peak_rss_mb
-    from hedgerow.progress import Limits, Progress
+    from hedgerow.progress import Limits, Progress, peak_rss_mb
 
     private = made_up(size)
     text = "columns:\n" + "".join(f"  {name}: {{type: code, size: {size.values}}}\n" for name in private.column_names)
@@ -77,9 +76,8 @@ def made_up(size: Size) -> Any:
 
 def draw(method: str, rows: int) -> dict[str, Any]:
     """Rows out of the plain run's release, as Parquet files."""
-    from hedgerow.cli.progress import peak_rss_mb
-    from hedgerow.parts import write_parts
-    from hedgerow.progress import Progress
+    from hedgerow.progress import Progress, peak_rss_mb
+    from hedgerow.release.parts import write_parts
 
     with tempfile.TemporaryDirectory(prefix="hedgerow-bench-") as folder:
         begin = time.process_time()

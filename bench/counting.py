@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from hedgerow.domain import CodedTable, Domain, IntArray, Marginal
-from hedgerow.engines.arrow import ArrowEngine
-from hedgerow.query import MarginalQuery
+from hedgerow.coded.domain import CodedTable, Domain, IntArray, Marginal
+from hedgerow.coded.query import MarginalQuery
+from hedgerow.private.engines.arrow import ArrowEngine
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 TARGET = 0.5

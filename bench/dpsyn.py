@@ -61,7 +61,7 @@ def _update() -> dict[str, Any]:
     """10,000 records, 22 attributes, all 231 pairs, 61 iterations and the exchanges."""
     import resource
 
-    from hedgerow.domain import Domain
+    from hedgerow.coded.domain import Domain
     from hedgerow.models.records import Records, Target
 
     coins = np.random.default_rng(0)

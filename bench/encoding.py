@@ -80,8 +80,8 @@ def _batches(coins: np.random.Generator) -> Iterator[pa.RecordBatch]:
 
 
 def _encode(path: str) -> dict[str, float]:
-    from hedgerow.engines.arrow import ArrowEngine
-    from hedgerow.engines.source import open_source
+    from hedgerow.private.engines.arrow import ArrowEngine
+    from hedgerow.private.sources.source import open_source
     from hedgerow.schema import Schema
 
     encoding = Schema.parse(SCHEMA).encoding()

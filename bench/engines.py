@@ -65,7 +65,7 @@ def schema() -> Any:
 
 def measure(place: str, folder: str) -> dict[str, float]:
     """One place: CPU seconds to encode, and milliseconds for each of some pairs and triples."""
-    from hedgerow.query import MarginalQuery
+    from hedgerow.coded.query import MarginalQuery
 
     begin = _seconds()
     engine = _engine(place, folder)
@@ -83,9 +83,9 @@ def measure(place: str, folder: str) -> dict[str, float]:
 
 
 def _engine(place: str, folder: str) -> Any:
-    from hedgerow.engines import open_engine
-    from hedgerow.engines.sql.engine import SqlEngine
-    from hedgerow.engines.sql.location import open_database
+    from hedgerow.private.engines import open_engine
+    from hedgerow.private.engines.sql.engine import SqlEngine
+    from hedgerow.private.engines.sql.location import open_database
 
     os.environ["PYSPARK_SUBMIT_ARGS"] = f"{ONE_CORE} pyspark-shell"
     table = {"embedded": f"{folder}/table", "Spark, in place": f"spark://{folder}/table"}

@@ -28,15 +28,15 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from hedgerow.domain import Counts, Domain, IntArray, Marginal
-from hedgerow.measurement import Measurement, Noise, estimated_total
-from hedgerow.models import proximal
-from hedgerow.models.estimation import TOLERANCE, fit, loss
-from hedgerow.models.graphical import GraphicalModel
-from hedgerow.models.junction import plan, size
-from hedgerow.models.terms import Terms
+from hedgerow.coded.domain import Counts, Domain, IntArray, Marginal
+from hedgerow.coded.measurement import Measurement, Noise, estimated_total
+from hedgerow.coded.query import MarginalQuery
+from hedgerow.models.graphical import proximal
+from hedgerow.models.graphical.estimation import TOLERANCE, fit, loss
+from hedgerow.models.graphical.junction import plan, size
+from hedgerow.models.graphical.model import GraphicalModel
+from hedgerow.models.graphical.terms import Terms
 from hedgerow.progress import Progress
-from hedgerow.query import MarginalQuery
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("HEDGEROW_DATA", ROOT.parent / "shared" / "data"))

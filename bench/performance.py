@@ -20,10 +20,10 @@ import numpy as np
 from bench import costs, model
 from bench.model import ROOT, Row, Table, apart, measure, timed
 
-from hedgerow.domain import Domain
-from hedgerow.models.estimation import fit
-from hedgerow.models.graphical import GraphicalModel
-from hedgerow.models.junction import plan, size
+from hedgerow.coded.domain import Domain
+from hedgerow.models.graphical.estimation import fit
+from hedgerow.models.graphical.junction import plan, size
+from hedgerow.models.graphical.model import GraphicalModel
 from hedgerow.progress import Limits
 
 KEPT = ROOT / "build" / "performance.json"

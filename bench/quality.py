@@ -38,9 +38,9 @@ def measure(table: str, method: str, epsilon: float, options: dict[str, str]) ->
     import numpy as np
 
     import hedgerow as hr
-    from hedgerow.cli.progress import peak_rss_mb
-    from hedgerow.engines.source import open_source
-    from hedgerow.evaluate import marginal_distances
+    from hedgerow.private.evaluate import marginal_distances
+    from hedgerow.private.sources.source import open_source
+    from hedgerow.progress import peak_rss_mb
 
     schema = hr.Schema.load(DATA / table / "domain.json")
     path = DATA / table / "data.parquet"

@@ -50,10 +50,10 @@ def measure(path: str) -> None:
     import numpy as np
 
     import hedgerow as hr
-    from hedgerow.engines import open_engine
     from hedgerow.methods.rdt import RDT
     from hedgerow.models.trees import grow
-    from hedgerow.output import write_table
+    from hedgerow.private.engines import open_engine
+    from hedgerow.release.files import write_table
     from hedgerow.samples import opm
 
     schema = hr.Schema.parse(opm.SCHEMA.split(SCHEMA_END)[0])

@@ -61,9 +61,9 @@ def synthesize(folder: str, release: str, memory: int) -> dict[str, float]:
 
 def count(folder: str, memory: int) -> dict[str, float]:
     """All pairs, the coded rows in memory or on disk."""
-    from hedgerow.engines.arrow import ArrowEngine
-    from hedgerow.engines.source import open_source
-    from hedgerow.query import MarginalQuery
+    from hedgerow.coded.query import MarginalQuery
+    from hedgerow.private.engines.arrow import ArrowEngine
+    from hedgerow.private.sources.source import open_source
     from hedgerow.schema import Schema
 
     encoding = Schema.parse(schema_text(sizes())).encoding()
@@ -78,8 +78,8 @@ def count(folder: str, memory: int) -> dict[str, float]:
 
 def draw(release: str, folder: str, rows: int) -> dict[str, float]:
     """Rows out, Parquet writing included."""
-    from hedgerow.parts import write_parts
     from hedgerow.progress import Progress
+    from hedgerow.release.parts import write_parts
 
     write_parts(Path(release), Path(folder), rows, 0, 1, Progress())
     return {}
@@ -123,7 +123,7 @@ def _whole_run(table: Any, widths: dict[str, int], method: str, seconds: float |
 
 def spent(function: str, *words: Any) -> dict[str, float]:
     """What the call says, with the CPU seconds and the peak memory of its process."""
-    from hedgerow.cli.progress import peak_rss_mb
+    from hedgerow.progress import peak_rss_mb
 
     found: dict[str, float] = globals()[function](*words)
     return found | {"cpu_s": time.process_time(), "peak_mb": peak_rss_mb()}

@@ -104,8 +104,8 @@ def judge(table: Path, out: Path) -> dict[str, int]:
     """The three scores and their mean."""
     import pyarrow.parquet as pq
 
-    from hedgerow import presets
-    from hedgerow.evaluate.nist2018 import largest_codes, score
+    from hedgerow.private.evaluate.nist2018 import largest_codes, score
+    from hedgerow.schema import presets
 
     largest = largest_codes(presets.load("census1940-field-groups").schema)
     scores = score(pq.read_table(table), pq.read_table(out), largest)

@@ -26,9 +26,9 @@ import numpy as np
 import pyarrow as pa
 
 import hedgerow as hr
-from hedgerow.evaluate.nist2020 import sprint2
 from hedgerow.methods import build
 from hedgerow.methods.dpsyn import Regime
+from hedgerow.private.evaluate.nist2020 import sprint2
 from hedgerow.progress import Limits, Progress
 
 DELTA = 1 / 170_254**2
@@ -68,8 +68,8 @@ def options(rows_per_segment: float) -> dict[str, str]:
 
 def acs(rows: int, data: Path) -> Case:
     """The two regions of the made-up survey, in the preset's bins and groups."""
-    from hedgerow import presets
     from hedgerow.samples import acs as sample
+    from hedgerow.schema import presets
 
     public = sample.generate(rows, region=sample.PUBLIC)
     scaled = options(rows / (sample.PLACES * len(sample.YEARS)))

@@ -27,10 +27,10 @@ from ppsyn_report import write_page
 from printed_ppsyn import Printed
 
 import hedgerow as hr
-from hedgerow.domain import CodedTable, Domain, Marginal
-from hedgerow.engines.source import open_source
-from hedgerow.evaluate.marginals import distances
-from hedgerow.evaluate.ranges import random_ranges, range_error
+from hedgerow.coded.domain import CodedTable, Domain, Marginal
+from hedgerow.private.evaluate.marginals import distances
+from hedgerow.private.evaluate.ranges import random_ranges, range_error
+from hedgerow.private.sources.source import open_source
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("HEDGEROW_DATA", ROOT.parent / "shared" / "data"))

@@ -17,20 +17,20 @@ from typing import ClassVar, cast
 
 import numpy as np
 
-from hedgerow.budget import Amount
+from hedgerow.budget.amounts import Amount
+from hedgerow.coded.domain import Counts, IntArray, Marginal
+from hedgerow.coded.measurement import Measurement
+from hedgerow.coded.query import MarginalQuery, total_query
 from hedgerow.curator import PRINTED, Candidate, Curator
-from hedgerow.domain import Counts, IntArray, Marginal
-from hedgerow.measurement import Measurement
 from hedgerow.methods.method import About
-from hedgerow.methods.rounds import rough_calls, within
-from hedgerow.methods.start import measure_one_ways
-from hedgerow.models.estimation import MOST_CALLS, fit
-from hedgerow.models.graphical import GraphicalModel
+from hedgerow.methods.shared.rounds import rough_calls, within
+from hedgerow.methods.shared.start import measure_one_ways
+from hedgerow.models.graphical.estimation import MOST_CALLS, fit
+from hedgerow.models.graphical.model import GraphicalModel
 from hedgerow.models.model import Model
 from hedgerow.models.partitions import Partitions, error_splits, sorted_merges
 from hedgerow.private.unsafe import exact_counts
 from hedgerow.progress import Progress
-from hedgerow.query import MarginalQuery, total_query
 
 
 @dataclass(frozen=True)

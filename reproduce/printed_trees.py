@@ -16,14 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from hedgerow import _count
+from hedgerow.coded.domain import CodedTable, Counts, Domain, IntArray
+from hedgerow.coded.query import TreeQuery
 from hedgerow.curator import Curator
-from hedgerow.domain import CodedTable, Counts, Domain, IntArray
 from hedgerow.methods.method import About
 from hedgerow.models.histograms import Histograms, Part
 from hedgerow.models.trees import RandomTree, grow
 from hedgerow.private.unsafe import PRINTED, exact_rows
 from hedgerow.progress import Progress
-from hedgerow.query import TreeQuery
 
 Leaves = npt.NDArray[np.uint32]
 ROWS_AT_ONCE = 1 << 14

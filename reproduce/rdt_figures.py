@@ -12,7 +12,7 @@ from charts import Panel, histogram, lines, steps
 from printed_trees import PrintedTrees, leaf_counts, reached, removal_changes
 from rdt_runs import DOMAIN, EPSILONS, HEIGHTS, LABELS, ORDER, TRIPLES, Original, printed, shares
 
-from hedgerow.domain import CodedTable, Counts, Marginal
+from hedgerow.coded.domain import CodedTable, Counts, Marginal
 from hedgerow.methods.rdt import RDT
 from hedgerow.models.trees import grow
 

@@ -10,7 +10,7 @@ import numpy as np
 from rdt_figures import AGE, age_alone
 from rdt_runs import EPSILONS, HEIGHTS, ORDER, TRIPLES, Original, shares
 
-from hedgerow.domain import Counts
+from hedgerow.coded.domain import Counts
 
 Results = Mapping[str, Any]
 PLACES = np.arange(len(ORDER))

@@ -8,11 +8,11 @@ import numpy as np
 from rdt_findings import Results, findings
 from rdt_runs import DOMAIN, EPSILONS, HEIGHTS, ORDER, SCHEMA, TRIPLES, Original, pay_runs
 
-from hedgerow.accounting import stack_noise, whole
-from hedgerow.budget import Budget
-from hedgerow.domain import Counts, Domain
+from hedgerow.budget.accounting import stack_noise, whole
+from hedgerow.budget.amounts import Budget
+from hedgerow.coded.domain import Counts, Domain
 from hedgerow.methods.rdt import RDT
-from hedgerow.methods.start import TOTAL_SHARE
+from hedgerow.methods.shared.start import TOTAL_SHARE
 from hedgerow.models.trees import expected_leaves
 from hedgerow.samples.opm import ROWS
 

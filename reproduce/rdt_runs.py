@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from printed_trees import PrintedTrees, leaf_counts, reached
 
 import hedgerow as hr
-from hedgerow.domain import CodedTable, Counts, Domain, Marginal
+from hedgerow.coded.domain import CodedTable, Counts, Domain, Marginal
 from hedgerow.methods.field_groups import FieldGroups
 from hedgerow.methods.rdt import RDT
 from hedgerow.models.trees import RandomTree, grow

@@ -3,11 +3,11 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from hedgerow.domain import Domain
-from hedgerow.measurement import Measurement, Noise
-from hedgerow.models.graphical import GraphicalModel
-from hedgerow.models.junction import plan
-from hedgerow.query import MarginalQuery
+from hedgerow.coded.domain import Domain
+from hedgerow.coded.measurement import Measurement, Noise
+from hedgerow.coded.query import MarginalQuery
+from hedgerow.models.graphical.junction import plan
+from hedgerow.models.graphical.model import GraphicalModel
 
 NAMES = "abcdef"
 

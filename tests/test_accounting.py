@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from hedgerow.accounting import (
+from hedgerow.budget.accounting import (
     Charge,
     choice_epsilon,
     covers,
@@ -27,7 +27,7 @@ from hedgerow.accounting import (
     stack_scale,
     whole,
 )
-from hedgerow.budget import UNITS, Amount, Budget, Currency
+from hedgerow.budget.amounts import UNITS, Amount, Budget, Currency
 from hedgerow.errors import BudgetError
 
 logarithmic = st.floats(-5, 1.5).map(lambda power: 10**power)

@@ -3,7 +3,7 @@
 import pytest
 
 from hedgerow.audit.noise import check_noise
-from hedgerow.measurement import Noise
+from hedgerow.coded.measurement import Noise
 from hedgerow.private.mechanisms import Mechanisms
 
 pytestmark = pytest.mark.audit

@@ -6,10 +6,10 @@ import pytest
 
 import hedgerow as hr
 from browser import CHROMIUM, Browser
-from hedgerow.evaluate import evaluate
-from hedgerow.evaluate.marginals import distances
 from hedgerow.pages.comparison import MetricView, comparison_page
 from hedgerow.pages.release import release_page
+from hedgerow.private.evaluate import evaluate
+from hedgerow.private.evaluate.marginals import distances
 from hedgerow.schema import Schema
 
 pytestmark = pytest.mark.skipif(

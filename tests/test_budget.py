@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.budget import UNITS, Amount, Budget, Currency
+from hedgerow.budget.amounts import UNITS, Amount, Budget, Currency
 from hedgerow.errors import BudgetError, HedgerowError
 
 currencies = st.sampled_from(Currency)

@@ -8,8 +8,8 @@ import pyarrow.compute as pc
 import pytest
 
 import hedgerow as hr
-from hedgerow import presets
 from hedgerow.samples import census1940
+from hedgerow.schema import presets
 
 PUBLISHED = Path(__file__).parents[1] / ".." / "shared" / "data" / "census1940-domain.json"
 

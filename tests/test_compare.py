@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from hedgerow.budget import Budget
+from hedgerow.budget.amounts import Budget
 from hedgerow.compare import Cell, ForeignTable, Plan, compare
 from hedgerow.compare.cell import floor, problem_of
 from hedgerow.compare.grid import remaining_seconds

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from hedgerow.errors import OptionError, SchemaError
-from hedgerow.output import write_table
+from hedgerow.release.files import write_table
 from hedgerow.schema import Schema
 from hedgerow.schema.contest import runs
 

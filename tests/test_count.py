@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from hedgerow import _count
 from hedgerow.audit.engine import reference_cells
-from hedgerow.domain import Domain
-from hedgerow.engines.arrow import ArrowEngine, _plan
+from hedgerow.coded.domain import Domain
+from hedgerow.coded.query import MarginalQuery, TreeQuery, total_query
 from hedgerow.errors import HedgerowError, LimitError
+from hedgerow.private.engines.arrow import ArrowEngine, _plan
 from hedgerow.private.exact import SparseCounts
-from hedgerow.query import MarginalQuery, TreeQuery, total_query
 
 SIZES = st.one_of(st.integers(1, 12), st.sampled_from([255, 256, 257, 65_535, 65_536, 65_537, 1 << 20]))
 EVERYTHING_DENSE = 1 << 62

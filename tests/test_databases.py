@@ -19,19 +19,19 @@ from hedgerow.audit import check_engine
 from hedgerow.audit.engine import SCHEMA, odd_table, sample_queries, sample_table
 from hedgerow.audit.method import SCHEMA as AUDITED
 from hedgerow.audit.method import pairs
-from hedgerow.engines import open_engine
-from hedgerow.engines.coded import coded_rows, with_columns_of
-from hedgerow.engines.source import open_source
-from hedgerow.engines.sql.location import open_database
-from hedgerow.engines.sql.spill import SpillFolder
+from hedgerow.coded.query import MarginalQuery, total_query
 from hedgerow.errors import TableError
 from hedgerow.models.model import BLOCK_ROWS
+from hedgerow.private.engines import open_engine
+from hedgerow.private.engines.sql.location import open_database
+from hedgerow.private.engines.sql.spill import SpillFolder
 from hedgerow.private.exact import SparseCounts
 from hedgerow.private.ledger import Ledger
 from hedgerow.private.mechanisms import Mechanisms
 from hedgerow.private.noise import UnsafeSeededStream
+from hedgerow.private.sources.coded import coded_rows, with_columns_of
+from hedgerow.private.sources.source import open_source
 from hedgerow.progress import Progress
-from hedgerow.query import MarginalQuery, total_query
 from hedgerow.run import Run
 from hedgerow.schema import Schema
 
@@ -212,7 +212,7 @@ def test_a_connection_that_breaks_is_one_sentence_and_the_charge_stays(postgres,
     ledger = tmp_path / "people.ledger"
     Ledger.create(ledger, "people", hr.Budget(2.0, 1e-8))
     engine = open_engine(url, memory=IN_PLACE)
-    monkeypatch.setattr("hedgerow.engines.open_engine", lambda *_, **__: engine)
+    monkeypatch.setattr("hedgerow.private.engines.open_engine", lambda *_, **__: engine)
     count, asked = engine.count, []
 
     def breaks(queries):
@@ -258,7 +258,7 @@ def test_what_a_database_refuses_is_said_without_its_words(postgres, duckdb):
 
 def test_rows_that_appear_while_the_table_is_read_are_noticed(duckdb, monkeypatch):
     """Where a database has no snapshots: a value without a code must not be lost in silence."""
-    from hedgerow.engines.sql import coding
+    from hedgerow.private.engines.sql import coding
 
     url = duckdb.install(people())
     made = coding._code_map
@@ -289,7 +289,7 @@ def test_a_url_that_cannot_be_used_is_refused_and_secrets_are_not_repeated(url, 
 
 
 def test_a_database_without_its_packages_is_one_sentence(monkeypatch):
-    monkeypatch.setitem(sys.modules, "hedgerow.engines.sql.duckdb", None)
+    monkeypatch.setitem(sys.modules, "hedgerow.private.engines.sql.duckdb", None)
     with pytest.raises(TableError, match=r'pip install "hedgerow\[engines\]"'):
         open_database("duckdb://people.db/people")
 
@@ -324,7 +324,7 @@ def test_the_commands_take_urls_and_pages_that_compare_read_them_too(duckdb, hed
 
 HOLDING = """
 import sys
-from hedgerow.engines import open_engine
+from hedgerow.private.engines import open_engine
 from hedgerow.schema import Schema
 engine = open_engine(sys.argv[1], memory=0)
 engine.prepare(Schema.parse(sys.argv[2]).encoding())
@@ -462,6 +462,6 @@ def test_queries_of_all_kinds_are_answered_in_their_order(duckdb, monkeypatch):
     encoding = Schema.parse(SCHEMA).encoding()
     table = sample_table(100)
     url = duckdb.install(table)
-    monkeypatch.setattr("hedgerow.engines.sql.duckdb.DuckDB.at_once", 3)
+    monkeypatch.setattr("hedgerow.private.engines.sql.duckdb.DuckDB.at_once", 3)
     queries = list(sample_queries(encoding.domain))[::-1]
     assert counted(url, encoding, queries, IN_PLACE) == counted(table, encoding, queries)

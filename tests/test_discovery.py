@@ -7,12 +7,12 @@ import pytest
 import hedgerow as hr
 from hedgerow.audit.method import Pair, replay_pair
 from hedgerow.audit.replay import Violation
+from hedgerow.coded.measurement import Measurement, Noise
 from hedgerow.errors import SchemaError
-from hedgerow.measurement import Measurement, Noise
 from hedgerow.methods.independent import Independent
 from hedgerow.private.bounding import Holders
 from hedgerow.private.discovery import _consistent, _dyadic
-from hedgerow.release import verify
+from hedgerow.release.bundle import verify
 
 SCHEMA = """
 dataset: shops

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 import hedgerow as hr
 from hedgerow.audit.method import BUDGETS, KINDS, SCHEMA, check_release, pairs, replay_pair
 from hedgerow.audit.replay import replay
-from hedgerow.budget import Amount, Currency
-from hedgerow.domain import Domain
-from hedgerow.engines import open_engine
+from hedgerow.budget.amounts import Amount, Currency
+from hedgerow.coded.domain import Domain
 from hedgerow.errors import HedgerowError, OptionError
 from hedgerow.methods import build
 from hedgerow.methods.dpsyn import DPSyn, Regime, Thresholds, priced
@@ -19,6 +18,7 @@ from hedgerow.models import load
 from hedgerow.models.model import block_coins
 from hedgerow.models.records import Target, shares_of
 from hedgerow.models.segments import Segments
+from hedgerow.private.engines import open_engine
 from hedgerow.progress import Progress
 from hedgerow.run import Run
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedgerow.domain import Attribute
+from hedgerow.coded.domain import Attribute
 from hedgerow.errors import OptionError, SchemaError
 from hedgerow.schema import Schema
 

@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.audit import check_engine
-from hedgerow.domain import Domain
-from hedgerow.engines import arrow, open_engine
-from hedgerow.engines.arrow import ArrowEngine
+from hedgerow.coded.domain import Domain
+from hedgerow.coded.query import MarginalQuery, total_query
 from hedgerow.errors import HedgerowError, TableError
 from hedgerow.private import bounding
 from hedgerow.private.bounding import Persons, fresh_key, kept_rows
+from hedgerow.private.engines import arrow, open_engine
+from hedgerow.private.engines.arrow import ArrowEngine
 from hedgerow.private.exact import Exact, SparseCounts
-from hedgerow.query import MarginalQuery, total_query
 from hedgerow.schema import Schema
 
 KEY = b"a key for tests"
@@ -30,7 +30,7 @@ def test_the_embedded_engine_keeps_every_law():
 
 
 def test_so_does_one_that_reads_a_file_in_small_batches(tmp_path, monkeypatch):
-    monkeypatch.setattr("hedgerow.engines.source.BATCH_ROWS", 7)
+    monkeypatch.setattr("hedgerow.private.sources.source.BATCH_ROWS", 7)
     monkeypatch.setattr(arrow, "_CELLS_AT_ONCE", 50)
     numbers = itertools.count()
 

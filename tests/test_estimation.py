@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedgerow.domain import Domain
+from hedgerow.coded.domain import Domain
+from hedgerow.coded.measurement import Measurement, Noise
+from hedgerow.coded.query import MarginalQuery, TreeQuery, total_query
 from hedgerow.errors import HedgerowError, LimitError
-from hedgerow.measurement import Measurement, Noise
-from hedgerow.models import estimation, mirror, proximal
-from hedgerow.models.estimation import fit, loss
-from hedgerow.models.graphical import GraphicalModel
-from hedgerow.models.junction import plan
-from hedgerow.models.terms import Terms, inner
+from hedgerow.models.graphical import estimation, mirror, proximal
+from hedgerow.models.graphical.estimation import fit, loss
+from hedgerow.models.graphical.junction import plan
+from hedgerow.models.graphical.model import GraphicalModel
+from hedgerow.models.graphical.terms import Terms, inner
 from hedgerow.progress import Limits, Progress
-from hedgerow.query import MarginalQuery, TreeQuery, total_query
 from models_by_hand import joint, marginal_of, measured, models, structures
 
 

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedgerow.domain import Domain
+from hedgerow.coded.domain import Domain
 from hedgerow.errors import OptionError, SchemaError, TableError
-from hedgerow.evaluate import METRICS, evaluate, marginal_distances
-from hedgerow.evaluate.classifier import svm
-from hedgerow.evaluate.evaluation import DISTANCES
-from hedgerow.evaluate.marginals import chosen_marginals, distances, k_marginal, tvd1, tvd2, tvd3
-from hedgerow.evaluate.ranges import random_ranges, range3, range5, range_error, weighted_sets
+from hedgerow.private.evaluate import METRICS, evaluate, marginal_distances
+from hedgerow.private.evaluate.classifier import svm
+from hedgerow.private.evaluate.evaluation import DISTANCES
+from hedgerow.private.evaluate.marginals import chosen_marginals, distances, k_marginal, tvd1, tvd2, tvd3
+from hedgerow.private.evaluate.ranges import random_ranges, range3, range5, range_error, weighted_sets
 from hedgerow.schema import Schema
 
 # Four real rows and two synthetic ones over a (2 values), b (3), c (2).

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 import hedgerow as hr
 from hedgerow.audit import check_method
+from hedgerow.coded.measurement import Measurement, Noise
+from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import LimitError, OptionError
-from hedgerow.measurement import Measurement, Noise
 from hedgerow.methods import build
 from hedgerow.methods.field_groups import FieldGroups, histogram
-from hedgerow.query import MarginalQuery
 
 SCHEMA = """
 columns:

@@ -6,9 +6,9 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.engines.source import open_source, open_synthetic
-from hedgerow.formulas import guarded, guarded_name, unguarded, unguarded_name
-from hedgerow.output import write_table
+from hedgerow.private.sources.source import open_source, open_synthetic
+from hedgerow.release.files import write_table
+from hedgerow.schema.spreadsheets import guarded, guarded_name, unguarded, unguarded_name
 
 TEXTS = st.lists(st.text(st.sampled_from("'=+-@ \t\uff1dax1.e"), max_size=5), min_size=1, max_size=20)
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hedgerow.budget import Budget
-from hedgerow.engines.source import open_source
+from hedgerow.budget.amounts import Budget
 from hedgerow.errors import ReleaseError, SchemaError, TableError
-from hedgerow.release import Release
+from hedgerow.private.sources.source import open_source
+from hedgerow.release.bundle import Release
 from hedgerow.run import synthesize
 from hedgerow.samples import opm
 from hedgerow.schema import Schema

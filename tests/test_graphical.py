@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.domain import Domain
+from hedgerow.coded.domain import Domain
+from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import HedgerowError, LimitError, OptionError, ReleaseError
-from hedgerow.models import inference
-from hedgerow.models.graphical import GraphicalModel
-from hedgerow.models.junction import plan
+from hedgerow.models.graphical import inference
+from hedgerow.models.graphical.junction import plan
+from hedgerow.models.graphical.model import GraphicalModel
 from hedgerow.models.model import State
-from hedgerow.query import MarginalQuery
 from models_by_hand import joint, marginal_of, models
 
 

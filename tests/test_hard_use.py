@@ -5,10 +5,10 @@ import pyarrow as pa
 import pytest
 
 from hedgerow import methods
-from hedgerow.budget import Budget
-from hedgerow.domain import Domain
+from hedgerow.budget.amounts import Budget
+from hedgerow.coded.domain import Domain
+from hedgerow.coded.measurement import Noise
 from hedgerow.errors import LimitError
-from hedgerow.measurement import Noise
 from hedgerow.models.histograms import Histograms, Part
 from hedgerow.models.model import block_sizes
 from hedgerow.private.exact import Exact, SparseCounts

@@ -11,23 +11,24 @@ from hypothesis import strategies as st
 
 import hedgerow as hr
 from hedgerow.audit.method import check_method, check_model
+from hedgerow.coded.domain import Attribute, Domain, Workload
+from hedgerow.coded.measurement import Measurement, Noise
+from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import Recoding
-from hedgerow.domain import Attribute, Domain, Workload
 from hedgerow.errors import OptionError
-from hedgerow.evaluate import marginal_distances
-from hedgerow.measurement import Measurement, Noise
-from hedgerow.methods import hedge, rounds
-from hedgerow.methods.columns import Columns
-from hedgerow.methods.coverings import covering, pairs_of
+from hedgerow.methods import hedge
 from hedgerow.methods.hedge import Hedge
+from hedgerow.methods.shared import rounds
+from hedgerow.methods.shared.columns import Columns
+from hedgerow.methods.shared.coverings import covering, pairs_of
 from hedgerow.models import denoising
 from hedgerow.models.denoising import denoised
-from hedgerow.models.estimation import fit, fit_near, loss
-from hedgerow.models.graphical import GraphicalModel
-from hedgerow.models.junction import plan, size
+from hedgerow.models.graphical.estimation import fit, fit_near, loss
+from hedgerow.models.graphical.junction import plan, size
+from hedgerow.models.graphical.model import GraphicalModel
 from hedgerow.models.records import Adjusted, Target
+from hedgerow.private.evaluate import marginal_distances
 from hedgerow.progress import Limits, Progress
-from hedgerow.query import MarginalQuery
 from hedgerow.samples import opm
 
 SCHEMA = hr.Schema.parse(opm.SCHEMA)

@@ -6,16 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.audit.method import check_model
+from hedgerow.coded.domain import Domain
+from hedgerow.coded.measurement import Measurement, Noise, estimated_total
+from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import Recoding
-from hedgerow.domain import Domain
 from hedgerow.errors import HedgerowError
-from hedgerow.measurement import Measurement, Noise, estimated_total
-from hedgerow.methods.compression import compress
+from hedgerow.methods.shared.compression import compress
 from hedgerow.models import load
 from hedgerow.models.expanded import Expanded
 from hedgerow.models.histograms import Histograms, Part, project_to_simplex, systematic
 from hedgerow.models.model import BLOCK_ROWS, block_coins, block_sizes
-from hedgerow.query import MarginalQuery
 
 DOMAIN = Domain.of({"a": 3, "b": 4, "c": 2})
 

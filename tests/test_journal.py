@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedgerow.budget import Budget
+from hedgerow.budget.amounts import Budget
 from hedgerow.errors import BudgetError
 from hedgerow.methods import build
 from hedgerow.private.journal import Journal, Record, _records
@@ -177,7 +177,7 @@ def test_two_processes_do_not_share_one(tmp_path):
 KILLED = """
 import os, signal, sys
 from hedgerow.private.mechanisms import Mechanisms
-import hedgerow.release, hedgerow.output
+import hedgerow.release.bundle, hedgerow.release.files
 left = [int(sys.argv[1])]
 for name in ("noisy_counts", "choose"):
     def dying(self, *words, real=getattr(Mechanisms, name)):
@@ -187,7 +187,7 @@ for name in ("noisy_counts", "choose"):
         return real(self, *words)
     setattr(Mechanisms, name, dying)
 if left[0] == 99:
-    hedgerow.release.Release.save = lambda *words, **named: os.kill(os.getpid(), signal.SIGKILL)
+    hedgerow.release.bundle.Release.save = lambda *words, **named: os.kill(os.getpid(), signal.SIGKILL)
 from hedgerow.cli import main
 sys.argv[1:] = sys.argv[2:]
 main()

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from hedgerow.domain import Domain
-from hedgerow.models.junction import maximal, plan, size, sizes_with
+from hedgerow.coded.domain import Domain
+from hedgerow.models.graphical.junction import maximal, plan, size, sizes_with
 from models_by_hand import structures
 
 

@@ -10,8 +10,8 @@ import time
 
 import pytest
 
-from hedgerow.accounting import covers, whole
-from hedgerow.budget import Budget, Currency
+from hedgerow.budget.accounting import covers, whole
+from hedgerow.budget.amounts import Budget, Currency
 from hedgerow.errors import BudgetError, OptionError
 from hedgerow.private.ledger import ROW, Ledger, confirm_entry, equivalent_epsilon, note_exact_access
 

@@ -7,15 +7,15 @@ import pyarrow as pa
 import pytest
 
 import hedgerow as hr
-from hedgerow import presets
 from hedgerow.audit import check_method
-from hedgerow.domain import Domain
+from hedgerow.coded.domain import Domain
+from hedgerow.coded.measurement import Measurement, Noise
+from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import OptionError
-from hedgerow.measurement import Measurement, Noise
 from hedgerow.methods import build
 from hedgerow.methods.match3 import Match3, Wanted
-from hedgerow.methods.support import supported
-from hedgerow.query import MarginalQuery
+from hedgerow.methods.shared.support import supported
+from hedgerow.schema import presets
 
 SCHEMA = """
 columns:

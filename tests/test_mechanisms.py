@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.domain import IntArray
+from hedgerow.coded.domain import IntArray
+from hedgerow.coded.measurement import Noise
 from hedgerow.errors import HedgerowError
-from hedgerow.measurement import Noise
 from hedgerow.private import mechanisms as mechanisms_module
 from hedgerow.private.exact import Exact, ExactCounts, SparseCounts
 from hedgerow.private.mechanisms import Answering, Mechanisms

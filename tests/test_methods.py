@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.domain import Domain, Workload
+from hedgerow.coded.domain import Domain, Workload
 from hedgerow.errors import OptionError
-from hedgerow.evaluate import marginal_distances
 from hedgerow.methods.aim import AIM
 from hedgerow.methods.mst import MST
 from hedgerow.methods.mwem import MWEM
-from hedgerow.methods.workloads import closure, workload_of
+from hedgerow.methods.shared.workloads import closure, workload_of
+from hedgerow.private.evaluate import marginal_distances
 from hedgerow.progress import Limits, Progress
 from hedgerow.samples import opm
 

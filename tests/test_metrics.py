@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import mean_squared_error
 
-from hedgerow.domain import Attribute, Domain
-from hedgerow.evaluate import correlations
-from hedgerow.evaluate.classifier import boosting, svm
-from hedgerow.evaluate.conjunctions import conjunction_error, conjunctions, random_conjunctions
-from hedgerow.evaluate.correlations import cramers_v, kendall, mean_difference, pearson
-from hedgerow.evaluate.marginals import worst_marginals
-from hedgerow.evaluate.matches import apparent_matches, row_numbers, unique_matches
-from hedgerow.evaluate.propensity import pmse, propensity
-from hedgerow.evaluate.subsample import subsample_equivalent
+from hedgerow.coded.domain import Attribute, Domain
+from hedgerow.private.evaluate import correlations
+from hedgerow.private.evaluate.classifier import boosting, svm
+from hedgerow.private.evaluate.conjunctions import conjunction_error, conjunctions, random_conjunctions
+from hedgerow.private.evaluate.correlations import cramers_v, kendall, mean_difference, pearson
+from hedgerow.private.evaluate.marginals import worst_marginals
+from hedgerow.private.evaluate.matches import apparent_matches, row_numbers, unique_matches
+from hedgerow.private.evaluate.propensity import pmse, propensity
+from hedgerow.private.evaluate.subsample import subsample_equivalent
 
 DOMAIN = Domain.of({"a": 2, "b": 3, "c": 2})
 REAL = [(0, 0, 0), (0, 1, 0), (1, 1, 0), (1, 2, 1)]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.errors import SchemaError, TableError
-from hedgerow.evaluate import nist2018
+from hedgerow.private.evaluate import nist2018
 from hedgerow.schema import Schema
 
 LARGEST = {"CITY": 3, "SEX": 2, "INCWAGE": 999_998, "AGE": 9, "LAST": 1}

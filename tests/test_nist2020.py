@@ -5,10 +5,10 @@ import pyarrow as pa
 import pytest
 
 import hedgerow as hr
-from hedgerow import presets
 from hedgerow.errors import TableError
-from hedgerow.evaluate import nist2020
+from hedgerow.private.evaluate import nist2020
 from hedgerow.samples import acs, find
+from hedgerow.schema import presets
 
 
 def arrays(**columns):

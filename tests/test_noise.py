@@ -18,9 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.audit.noise import check_noise, goodness_of_fit
-from hedgerow.domain import IntArray
+from hedgerow.coded.domain import IntArray
+from hedgerow.coded.measurement import Noise
 from hedgerow.errors import HedgerowError
-from hedgerow.measurement import Noise
 from hedgerow.private import noise as noise_module
 from hedgerow.private.enclosures import Enclosure, exponential, laplace_tail, normal_tail
 from hedgerow.private.mechanisms import Mechanisms

@@ -6,12 +6,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hedgerow import parts
-from hedgerow.budget import Budget
+from hedgerow.budget.amounts import Budget
 from hedgerow.errors import OptionError
 from hedgerow.models.model import BLOCK_ROWS
-from hedgerow.parts import write_parts
 from hedgerow.progress import Progress
+from hedgerow.release import parts
+from hedgerow.release.parts import write_parts
 from hedgerow.run import synthesize
 from hedgerow.schema import Schema
 

@@ -12,16 +12,17 @@ import hedgerow as hr
 from conftest import ROOT
 from hedgerow.audit import Violation
 from hedgerow.audit.method import BUDGETS, KINDS, Pair, pairs, replay_pair
-from hedgerow.budget import Amount, Currency
-from hedgerow.domain import Domain
+from hedgerow.budget.amounts import Amount, Currency
+from hedgerow.coded.domain import Domain
+from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import OptionError
-from hedgerow.methods import ppsyn, rounds
+from hedgerow.methods import ppsyn
 from hedgerow.methods.ppsyn import PPSyn
-from hedgerow.methods.rounds import considered, next_budget, resolutions
+from hedgerow.methods.shared import rounds
+from hedgerow.methods.shared.rounds import considered, next_budget, resolutions
 from hedgerow.private.ledger import Ledger
 from hedgerow.private.vault import Vault
 from hedgerow.progress import Limits, Progress
-from hedgerow.query import MarginalQuery
 from hedgerow.samples import opm
 
 SCHEMA = hr.Schema.parse(opm.SCHEMA)
@@ -138,7 +139,7 @@ def test_bad_options_are_refused(options):
 
 def test_relations_are_kept_that_independent_columns_lose(table):
     def error(method):
-        from hedgerow.evaluate import marginal_distances
+        from hedgerow.private.evaluate import marginal_distances
 
         encoding = SCHEMA.encoding()
         release = hr.synthesize(table, SCHEMA, hr.Budget(2.0), method, unsafe_noise_seed=1)

@@ -5,11 +5,10 @@ import re
 
 import pytest
 
-from hedgerow import presets
 from hedgerow.cli.synth import _options
 from hedgerow.errors import SchemaError
 from hedgerow.methods import build, find
-from hedgerow.schema import Schema
+from hedgerow.schema import Schema, presets
 
 
 def test_every_preset_loads_and_its_options_fit_its_method():

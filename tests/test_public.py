@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 import hedgerow as hr
 from hedgerow.audit.method import BUDGETS, pairs
 from hedgerow.audit.replay import replay
-from hedgerow.domain import Domain
-from hedgerow.engines import open_engine
+from hedgerow.coded.domain import Domain
 from hedgerow.methods.field_groups import FieldGroups
 from hedgerow.methods.match3 import Match3, Wanted
-from hedgerow.methods.public import Relations, forest
+from hedgerow.methods.shared.public import Relations, forest
+from hedgerow.private.engines import open_engine
 from hedgerow.progress import Progress
 from hedgerow.run import Run
 

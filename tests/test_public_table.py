@@ -7,13 +7,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hedgerow.budget import Budget
-from hedgerow.certificate import PUBLIC
+from hedgerow.budget.amounts import Budget
+from hedgerow.coded.domain import Domain
 from hedgerow.curator import RecodedCurator, Recoding
-from hedgerow.domain import Domain
 from hedgerow.errors import SchemaError, TableError
 from hedgerow.methods import build
 from hedgerow.methods.independent import Independent
+from hedgerow.release.certificate import PUBLIC
 from hedgerow.run import synthesize
 from hedgerow.schema import Schema
 

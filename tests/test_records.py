@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 import hedgerow as hr
 from hedgerow import _records
-from hedgerow.domain import Domain
+from hedgerow.coded.domain import Domain
+from hedgerow.coded.measurement import Noise
 from hedgerow.errors import HedgerowError
-from hedgerow.measurement import Noise
 from hedgerow.methods.privsyn import merged_cliques, trade_off
-from hedgerow.methods.views import pooled, shrunk
+from hedgerow.methods.shared.views import pooled, shrunk
 from hedgerow.models import load
 from hedgerow.models.consistency import View
 from hedgerow.models.model import block_coins

@@ -12,9 +12,9 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import hedgerow as hr
-from hedgerow.certificate import OPINION, second_opinion
 from hedgerow.errors import OptionError, ReleaseError
-from hedgerow.release import Release, verify
+from hedgerow.release.bundle import Release, verify
+from hedgerow.release.certificate import OPINION, second_opinion
 from hedgerow.samples import opm
 
 SCHEMA = hr.Schema.parse(opm.SCHEMA)

@@ -4,10 +4,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedgerow.domain import Domain
-from hedgerow.engines.arrow import ArrowEngine
+from hedgerow.coded.domain import Domain
+from hedgerow.coded.query import MarginalQuery
+from hedgerow.private.engines.arrow import ArrowEngine
 from hedgerow.private.remembering import Remembering
-from hedgerow.query import MarginalQuery
 
 DOMAIN = Domain.of({"a": 3, "b": 4, "c": 5})
 ROWS = {a.name: np.random.default_rng(1).integers(0, a.size, 50).astype(a.dtype) for a in DOMAIN}

@@ -11,12 +11,12 @@ from hedgerow.audit.method import BUDGETS, KINDS, check_drawn_noise, pairs, repl
 from hedgerow.audit.mutants import MUTANTS
 from hedgerow.audit.replay import Recorder
 from hedgerow.audit.report import is_caught
-from hedgerow.measurement import Noise
+from hedgerow.coded.measurement import Noise
+from hedgerow.coded.query import total_query
 from hedgerow.methods.independent import Independent
 from hedgerow.models.histograms import Histograms, Part
 from hedgerow.private import mechanisms
 from hedgerow.private.exact import Exact
-from hedgerow.query import total_query
 
 
 @pytest.mark.parametrize("name", methods.names())

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.domain import Domain
+from hedgerow.coded.domain import Domain
 from hedgerow.models import load
-from hedgerow.models.graphical import GraphicalModel
-from hedgerow.models.junction import plan
+from hedgerow.models.graphical.junction import plan
+from hedgerow.models.graphical.model import GraphicalModel
 from hedgerow.models.model import block_coins
 from models_by_hand import joint, models
 

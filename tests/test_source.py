@@ -11,9 +11,9 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from hedgerow.engines import source as source_module
-from hedgerow.engines.source import open_source
 from hedgerow.errors import TableError
+from hedgerow.private.sources import source as source_module
+from hedgerow.private.sources.source import open_source
 
 CANARY = "canary-4711"
 ROWS = 70_000  # more than one batch

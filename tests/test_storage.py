@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.audit import check_engine
-from hedgerow.domain import Domain
-from hedgerow.engines import arrow, storage
-from hedgerow.engines.source import open_source
-from hedgerow.engines.storage import Columns
+from hedgerow.coded.domain import Domain
 from hedgerow.errors import HedgerowError, LimitError
+from hedgerow.private.engines import arrow, storage
+from hedgerow.private.engines.storage import Columns
+from hedgerow.private.sources.source import open_source
 
 DOMAIN = Domain.of({"a": 3, "b": 300, "c": 70_000})
 

@@ -10,16 +10,16 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hedgerow.audit.method import check_model
-from hedgerow.domain import Attribute, Domain
-from hedgerow.engines.arrow import ArrowEngine
+from hedgerow.coded.domain import Attribute, Domain
+from hedgerow.coded.measurement import Measurement, Noise
+from hedgerow.coded.query import TreeQuery
 from hedgerow.errors import HedgerowError, LimitError
-from hedgerow.measurement import Measurement, Noise
 from hedgerow.models import load
 from hedgerow.models.forests import Forest, RandomTrees, even_coins, look_up
 from hedgerow.models.histograms import Histograms, Part
 from hedgerow.models.model import State, block_coins
 from hedgerow.models.trees import RandomTree, clipped_leaves, expected_leaves, grow, shrunk_leaves, told
-from hedgerow.query import TreeQuery
+from hedgerow.private.engines.arrow import ArrowEngine
 
 NO_NOISE = Noise("gaussian", 1e-9)
 

@@ -3,13 +3,13 @@
 import pyarrow as pa
 import pytest
 
-from hedgerow.budget import Budget
+from hedgerow.budget.amounts import Budget
+from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import OptionError
 from hedgerow.methods.independent import Independent
 from hedgerow.methods.method import About
 from hedgerow.private.ledger import Ledger
 from hedgerow.private.unsafe import PRINTED, exact_counts
-from hedgerow.query import MarginalQuery
 from hedgerow.run import synthesize
 from hedgerow.schema import Schema
 

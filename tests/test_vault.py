@@ -3,21 +3,21 @@
 import numpy as np
 import pytest
 
-from hedgerow.accounting import whole
-from hedgerow.budget import Budget
+from hedgerow.budget.accounting import whole
+from hedgerow.budget.amounts import Budget
+from hedgerow.coded.domain import Domain
+from hedgerow.coded.measurement import Threshold
+from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import INDEPENDENCE, Candidate, Recoding
-from hedgerow.domain import Domain
-from hedgerow.engines.arrow import ArrowEngine
 from hedgerow.errors import BudgetError, HedgerowError
-from hedgerow.measurement import Threshold
 from hedgerow.models.histograms import Histograms, Part
 from hedgerow.private.account import Account
+from hedgerow.private.engines.arrow import ArrowEngine
 from hedgerow.private.exact import SparseCounts
 from hedgerow.private.mechanisms import Mechanisms
 from hedgerow.private.noise import UnsafeSeededStream
 from hedgerow.private.scores import _distance, _independence, grid_scores
 from hedgerow.private.vault import Vault
-from hedgerow.query import MarginalQuery
 
 DOMAIN = Domain.of({"a": 3, "b": 4, "c": 2})
 CODES = {

@@ -11,13 +11,13 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.budget import Budget
+from hedgerow.budget.amounts import Budget
 from hedgerow.errors import HedgerowError
 from hedgerow.progress import Limits
 
 if TYPE_CHECKING:
     from hedgerow import methods
-    from hedgerow.release import Release
+    from hedgerow.release.bundle import Release
     from hedgerow.run import synthesize
     from hedgerow.schema import Schema
 
@@ -25,7 +25,7 @@ __version__ = "0.1.0"
 __all__ = ["Budget", "HedgerowError", "Limits", "Release", "Schema", "__version__", "methods", "synthesize"]
 
 _LAZY = {
-    "Release": ("hedgerow.release", "Release"),
+    "Release": ("hedgerow.release.bundle", "Release"),
     "Schema": ("hedgerow.schema", "Schema"),
     "synthesize": ("hedgerow.run", "synthesize"),
 }

@@ -1,7 +1,7 @@
 """Exact counts of many queries over narrow columns of codes (kernels/count.cpp).
 
 Columns are C-contiguous uint8, uint16 or uint32 arrays of `rows` codes each; queries name them by place. Every code
-must be below the size that a query declares for it: `hedgerow.engines.arrow` checks that once, when it encodes.
+must be below the size that a query declares for it: `hedgerow.private.engines.arrow` checks that once, when it encodes.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from hedgerow.domain import Codes, IntArray
+from hedgerow.coded.domain import Codes, IntArray
 
 class Marginal:
     """Row-major cells over `shape`, codes seen through `levels`, cells folded through `blocks` (−1: nowhere)."""
@@ -23,7 +23,7 @@ class Marginal:
     ) -> None: ...
 
 class Tree:
-    """Leaf · label size + label; `split` and `child` as in `hedgerow.query.TreeQuery`."""
+    """Leaf · label size + label; `split` and `child` as in `hedgerow.coded.query.TreeQuery`."""
 
     def __init__(
         self,

@@ -13,11 +13,11 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from hedgerow.budget import Amount
-from hedgerow.domain import Attribute, CodedTable, Counts, Domain, IntArray, Marginal
+from hedgerow.budget.amounts import Amount
+from hedgerow.coded.domain import Attribute, CodedTable, Counts, Domain, IntArray, Marginal
+from hedgerow.coded.measurement import Measurement, Noise, Threshold
+from hedgerow.coded.query import MarginalQuery, Query, TreeQuery
 from hedgerow.errors import HedgerowError
-from hedgerow.measurement import Measurement, Noise, Threshold
-from hedgerow.query import MarginalQuery, Query, TreeQuery
 
 PRINTED = "a procedure as printed, which looks at exact counts"
 """Why a run that looked behind the curator (`hedgerow.private.unsafe`) has no guarantee."""

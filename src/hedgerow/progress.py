@@ -6,10 +6,12 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -70,3 +72,18 @@ class Progress:
         if self._counting_since is not None:
             self._counted += now - self._counting_since
         self._counting_since = now if running else None
+
+
+def peak_rss_mb() -> float:
+    """The most memory that this process has held, for the operator.
+
+    Where the system says so; getrusage also counts what a parent held before the process was born.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        return round(int(status.read_text().split("VmHWM:")[1].split()[0]) / 1024, 1)
+    import resource
+
+    return round(
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10), 1
+    )

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow import __version__
-from hedgerow.accounting import guarantee, whole
-from hedgerow.budget import Amount, Budget, Currency
-from hedgerow.certificate import ENDED_EARLY, PUBLIC, REHEARSAL, UNSAFE, Certificate, versions
+from hedgerow.budget.accounting import guarantee, whole
+from hedgerow.budget.amounts import Amount, Budget, Currency
+from hedgerow.coded.measurement import Answer
 from hedgerow.errors import OptionError, SchemaError
-from hedgerow.measurement import Answer
 from hedgerow.methods import DEFAULT, build, options
 from hedgerow.methods.method import Method
 from hedgerow.private.account import Account
@@ -25,11 +24,12 @@ from hedgerow.private.mechanisms import Answering, Mechanisms
 from hedgerow.private.noise import UnsafeSeededStream
 from hedgerow.private.vault import Vault
 from hedgerow.progress import Limits, Progress
-from hedgerow.release import Release
+from hedgerow.release.bundle import Release
+from hedgerow.release.certificate import ENDED_EARLY, PUBLIC, REHEARSAL, UNSAFE, Certificate, versions
 
 if TYPE_CHECKING:
-    from hedgerow.domain import CodedTable
-    from hedgerow.engines.engine import Engine
+    from hedgerow.coded.domain import CodedTable
+    from hedgerow.private.engines.engine import Engine
     from hedgerow.schema import Encoding, Schema
 
 
@@ -58,8 +58,8 @@ def synthesize(
     could be checked beforehand. `journal` names a file that keeps the paid answers as they come; with `resume` the
     answers in it are used instead of new ones. Remove it when the release is saved.
     """
-    from hedgerow.engines import open_engine
-    from hedgerow.engines.source import refuse_as_public
+    from hedgerow.private.engines import open_engine
+    from hedgerow.private.sources.source import refuse_as_public
     from hedgerow.schema import Schema
 
     if not isinstance(budget, Budget):
@@ -203,7 +203,7 @@ class Run:
 
 def with_public_groups(schema: Schema, public: Any) -> Schema:
     """The schema with every `allowed: public` group filled in by the combinations of the public table."""
-    from hedgerow.engines.source import open_source
+    from hedgerow.private.sources.source import open_source
 
     for group in schema.public_groups:
         schema = schema.with_allowed_in(group, open_source(public).batches(schema.groups[group].columns))
@@ -212,8 +212,8 @@ def with_public_groups(schema: Schema, public: Any) -> Schema:
 
 def public_rows(public: Any, encoding: Encoding) -> CodedTable:
     """The public table as codes."""
-    from hedgerow.engines.coded import coded_rows, with_columns_of
-    from hedgerow.engines.source import open_source
+    from hedgerow.private.sources.coded import coded_rows, with_columns_of
+    from hedgerow.private.sources.source import open_source
 
     return coded_rows(with_columns_of(encoding, open_source(public), "public"), encoding, "public")
 
@@ -238,7 +238,7 @@ def rehearse(
 
     The private table is not opened. A method that adapts to its answers may take other turns on the real one.
     """
-    from hedgerow.engines import open_engine
+    from hedgerow.private.engines import open_engine
 
     if public is not None:
         schema = with_public_groups(schema, public)

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from hedgerow.domain import CodedTable, Domain, IntArray
-from hedgerow.engines.engine import Engine
+from hedgerow.coded.domain import CodedTable, Domain, IntArray
+from hedgerow.coded.query import MarginalQuery, Query, TreeQuery, total_query
+from hedgerow.private.engines.engine import Engine
 from hedgerow.private.exact import Exact, SparseCounts
-from hedgerow.query import MarginalQuery, Query, TreeQuery, total_query
 from hedgerow.schema import Encoding, Schema
 
 MakeEngine = Callable[[pa.Table, Encoding], Engine]

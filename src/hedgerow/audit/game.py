@@ -15,15 +15,15 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from hedgerow.accounting import gdp_epsilon
 from hedgerow.audit.engine import reference_cells
-from hedgerow.budget import Budget
-from hedgerow.domain import CodedTable, Counts
-from hedgerow.engines import open_engine
+from hedgerow.budget.accounting import gdp_epsilon
+from hedgerow.budget.amounts import Budget
+from hedgerow.coded.domain import CodedTable, Counts
 from hedgerow.methods.method import Method
+from hedgerow.private.engines import open_engine
 from hedgerow.private.mechanisms import Mechanisms
 from hedgerow.progress import Progress
-from hedgerow.release import Release
+from hedgerow.release.bundle import Release
 from hedgerow.run import Run
 from hedgerow.schema import Schema
 

@@ -12,16 +12,16 @@ import numpy as np
 
 from hedgerow.audit.noise import cumulative
 from hedgerow.audit.replay import Call, Recorder, Replayed, Violation, replay
-from hedgerow.budget import Budget
-from hedgerow.domain import Counts
-from hedgerow.engines import open_engine
+from hedgerow.budget.amounts import Budget
+from hedgerow.coded.domain import Counts
 from hedgerow.errors import ReleaseError
 from hedgerow.methods.method import Method
 from hedgerow.models import load
 from hedgerow.models.model import Model, block_coins
+from hedgerow.private.engines import open_engine
 from hedgerow.private.mechanisms import Answering
 from hedgerow.progress import Progress
-from hedgerow.release import Release, verify
+from hedgerow.release.bundle import Release, verify
 from hedgerow.run import Run
 from hedgerow.schema import Schema
 

@@ -9,10 +9,11 @@ from unittest.mock import patch
 
 import numpy as np
 
-from hedgerow.accounting import Charge
+from hedgerow.budget.accounting import Charge
+from hedgerow.coded.domain import IntArray
+from hedgerow.coded.measurement import Noise
+from hedgerow.coded.query import MarginalQuery, total_query
 from hedgerow.curator import Curator
-from hedgerow.domain import IntArray
-from hedgerow.measurement import Noise
 from hedgerow.methods import options
 from hedgerow.methods.method import Method
 from hedgerow.models.model import Model
@@ -20,7 +21,6 @@ from hedgerow.private.account import Account
 from hedgerow.private.mechanisms import Mechanisms
 from hedgerow.private.vault import Vault
 from hedgerow.progress import Progress
-from hedgerow.query import MarginalQuery, total_query
 
 Mutant = Callable[[Method], AbstractContextManager[Method]]
 """Given a method, one to audit in its place while the context lasts."""

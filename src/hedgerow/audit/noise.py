@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from hedgerow.domain import IntArray
-from hedgerow.measurement import Noise
+from hedgerow.coded.domain import IntArray
+from hedgerow.coded.measurement import Noise
 from hedgerow.private.exact import Exact
 from hedgerow.private.mechanisms import Answering
 

@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.accounting import Charge
-from hedgerow.domain import IntArray
-from hedgerow.measurement import Noise
+from hedgerow.budget.accounting import Charge
+from hedgerow.coded.domain import IntArray
+from hedgerow.coded.measurement import Noise
 from hedgerow.private.exact import Exact, ExactCounts, SparseCounts
 from hedgerow.private.mechanisms import Answering, Mechanisms
-from hedgerow.release import Release
+from hedgerow.release.bundle import Release
 
 
 class Violation(AssertionError):

@@ -295,7 +295,7 @@ def compare(
     from hedgerow.cli.compare import epsilons as numbers
     from hedgerow.cli.evaluate import words
     from hedgerow.compare import ForeignTable, Plan
-    from hedgerow.evaluate.evaluation import settled_metrics
+    from hedgerow.private.evaluate.evaluation import settled_metrics
 
     wanted = words(metrics) if metrics is not None else [*DEFAULT_METRICS, *(["svm", "boosting"] if target else [])]
     plan = Plan(

@@ -14,7 +14,7 @@ from hedgerow.audit.report import Finding, audit, page
 from hedgerow.cli.outputs import check_outputs
 from hedgerow.errors import HedgerowError
 from hedgerow.methods import build, names
-from hedgerow.output import whole_file
+from hedgerow.release.files import whole_file
 
 
 def run(methods: Sequence[str], pairs: int, runs: int, out: Path | None, overwrite: bool, as_json: bool) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 from hedgerow.cli.evaluate import PRIVATE
 from hedgerow.compare import Plan, compare
 from hedgerow.errors import OptionError
-from hedgerow.evaluate.figures import FIGURES
 from hedgerow.pages.comparison import MetricView, best_methods, main_metric
+from hedgerow.private.evaluate.figures import FIGURES
 
 DEFAULT_METRICS = ("tvd1", "tvd2", "tvd3", "k_marginal", "range3", "conjunctions", "subsample")
 

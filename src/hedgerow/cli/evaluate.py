@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 from hedgerow.cli.outputs import PAGE, check_outputs
-from hedgerow.cli.progress import TerminalProgress, peak_rss_mb
-from hedgerow.evaluate import evaluate
-from hedgerow.evaluate.figures import named
-from hedgerow.progress import Limits
+from hedgerow.cli.progress import TerminalProgress
+from hedgerow.private.evaluate import evaluate
+from hedgerow.private.evaluate.figures import named
+from hedgerow.progress import Limits, peak_rss_mb
 
 PRIVATE = (
     "PRIVATE: computed from real rows, without noise. Do not publish it; a method or an ε that is chosen by it is "

@@ -8,8 +8,8 @@ from hedgerow.cli.outputs import check_outputs, writing
 from hedgerow.cli.synth import Request, run
 from hedgerow.errors import OptionError, listing, suggestion
 from hedgerow.methods import DEFAULT
-from hedgerow.output import TABLE_SUFFIXES, whole_file, write_table
 from hedgerow.progress import Limits
+from hedgerow.release.files import TABLE_SUFFIXES, whole_file, write_table
 from hedgerow.samples import SAMPLES, find
 
 

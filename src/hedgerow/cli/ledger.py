@@ -18,7 +18,7 @@ def create(
     delta: Annotated[float, typer.Option(help="δ for the lifetime of the dataset; 0 allows pure ε only.")] = 1e-8,
 ) -> None:
     """Open a ledger for a dataset."""
-    from hedgerow.budget import Budget
+    from hedgerow.budget.amounts import Budget
     from hedgerow.private.ledger import Ledger
 
     ledger = Ledger.create(file, dataset, Budget(epsilon, delta))
@@ -31,7 +31,7 @@ def show(
     delta: Annotated[float | None, typer.Option(help="The δ of the next release (default: the ledger's own).")] = None,
 ) -> None:
     """What the dataset has spent so far, and what is left."""
-    from hedgerow.budget import Budget
+    from hedgerow.budget.amounts import Budget
     from hedgerow.private.ledger import Ledger, equivalent_epsilon
 
     ledger = Ledger(file)

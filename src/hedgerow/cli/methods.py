@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 import textwrap
 
-from hedgerow import presets
 from hedgerow.errors import listing
 from hedgerow.methods import DEFAULT, find, names
+from hedgerow.schema import presets
 
 
 def show(name: str | None) -> None:

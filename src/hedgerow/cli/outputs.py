@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hedgerow.errors import OptionError
-from hedgerow.output import check_writable
+from hedgerow.release.files import check_writable
 
 PAGE = (".html",)
 

@@ -58,11 +58,3 @@ class TerminalProgress(Progress):
                 yield
             finally:
                 self._bar = None
-
-
-def peak_rss_mb() -> float:
-    """The most memory that this process has held, for the operator."""
-    import resource
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return round(peak / (1 << 20 if sys.platform == "darwin" else 1 << 10), 1)

@@ -6,16 +6,16 @@ import importlib.util
 import json
 from pathlib import Path
 
-from hedgerow.certificate import OPINION, second_opinion
 from hedgerow.cli.outputs import check_outputs, writing
 from hedgerow.cli.progress import TerminalProgress
 from hedgerow.errors import ReleaseError
-from hedgerow.output import TABLE_SUFFIXES, write_table
-from hedgerow.parts import write_parts
 from hedgerow.private.ledger import confirm_entry
 from hedgerow.progress import Limits
-from hedgerow.release import Release
-from hedgerow.release import verify as verify_file
+from hedgerow.release.bundle import Release
+from hedgerow.release.bundle import verify as verify_file
+from hedgerow.release.certificate import OPINION, second_opinion
+from hedgerow.release.files import TABLE_SUFFIXES, write_table
+from hedgerow.release.parts import write_parts
 
 
 def sample_rows(

@@ -27,7 +27,7 @@ def draft(
 ) -> None:
     """Write a schema with the names of the header and everything that public sources say; the rest is TODO."""
     from hedgerow.cli.outputs import check_outputs, writing
-    from hedgerow.engines.source import open_source, refuse_as_public
+    from hedgerow.private.sources.source import open_source, refuse_as_public
     from hedgerow.schema.draft import draft_schema
 
     named = {f'source "{source}"': source.removeprefix("public:") for source in sources or []}
@@ -71,14 +71,14 @@ def check(
     if table is None:
         print(f"{schema}: {len(declared.columns)} columns, no fault found")
         return
-    from hedgerow.engines.source import open_source
+    from hedgerow.private.sources.source import open_source
 
     source = open_source(table)
     declared.check_header(source.header())
     if private is None:
         print(f"{schema}: {len(declared.columns)} columns match the header of {table}; no row was read")
         return
-    from hedgerow.evaluate.misfits import write_misfits
+    from hedgerow.private.evaluate.misfits import write_misfits
 
     if ledger is not None:
         from hedgerow.private.ledger import note_exact_access

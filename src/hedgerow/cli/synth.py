@@ -12,20 +12,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hedgerow.budget import Budget
-from hedgerow.certificate import share_of_whole
+from hedgerow.budget.amounts import Budget
 from hedgerow.cli.outputs import PAGE, check_outputs, writing
-from hedgerow.cli.progress import TerminalProgress, peak_rss_mb
-from hedgerow.engines.source import refuse_as_public
+from hedgerow.cli.progress import TerminalProgress
 from hedgerow.errors import OptionError
 from hedgerow.methods import build
-from hedgerow.output import TABLE_SUFFIXES, void_note, whole_file, write_table
-from hedgerow.presets import PREFIX, load
 from hedgerow.private.journal import refuse_unfinished
-from hedgerow.progress import Limits
-from hedgerow.release import Release, check_key
+from hedgerow.private.sources.source import refuse_as_public
+from hedgerow.progress import Limits, peak_rss_mb
+from hedgerow.release.bundle import Release, check_key
+from hedgerow.release.certificate import share_of_whole
+from hedgerow.release.files import TABLE_SUFFIXES, void_note, whole_file, write_table
 from hedgerow.run import rehearse, synthesize
 from hedgerow.schema import Schema
+from hedgerow.schema.presets import PREFIX, load
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hedgerow.coded.domain import CodedTable
 from hedgerow.compare.plan import Cell, ForeignTable, Plan
-from hedgerow.domain import CodedTable
-from hedgerow.engines.coded import coded_rows, rows_of, with_columns_of
-from hedgerow.engines.source import open_source, open_synthetic
 from hedgerow.errors import HedgerowError
+from hedgerow.private.sources.coded import coded_rows, rows_of, with_columns_of
+from hedgerow.private.sources.source import open_source, open_synthetic
+from hedgerow.progress import peak_rss_mb
 
 if TYPE_CHECKING:
     from hedgerow.schema import Encoding, Schema
@@ -30,14 +31,14 @@ SUBSAMPLE = 10
 
 def run_cell(plan: Plan, cell: Cell) -> dict[str, Any]:
     """Make (or read) the synthetic table, note what that took, and compare it with the real one."""
-    from hedgerow.evaluate.evaluation import Comparison, figures_of
+    from hedgerow.private.evaluate.evaluation import Comparison, figures_of
     from hedgerow.schema import Schema
 
     schema = Schema.load(plan.schema)
     encoding = schema.encoding()
     wall, cpu = time.perf_counter(), time.process_time()
     synthetic = _method(plan, cell, schema, encoding) if cell.kind == "method" else None
-    took = {"cpu_s": time.process_time() - cpu, "wall_s": time.perf_counter() - wall, "peak_mb": _peak_mb()}
+    took = {"cpu_s": time.process_time() - cpu, "wall_s": time.perf_counter() - wall, "peak_mb": peak_rss_mb()}
     real = coded_rows(with_columns_of(encoding, open_source(plan.table), "real"), encoding, "real")
     if cell.kind == "floor":
         synthetic = floor(cell.name, real, plan.paired(cell.run)[0])
@@ -80,16 +81,6 @@ def _method(plan: Plan, cell: Cell, schema: Schema, encoding: Encoding) -> Coded
         unsafe_noise_seed=unsafe,
     )
     return encoding.encode(release.sample(seed=seed).combine_chunks())
-
-
-def _peak_mb() -> float:
-    """The most memory this process has held; getrusage would count what its parent held before it was born."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        return int(status.read_text().split("VmHWM:")[1].split()[0]) / 1024
-    from hedgerow.cli.progress import peak_rss_mb
-
-    return peak_rss_mb()
 
 
 def problem_of(error: BaseException) -> str:

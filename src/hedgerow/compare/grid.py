@@ -19,15 +19,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from hedgerow.budget import Budget
-from hedgerow.certificate import versions
+from hedgerow.budget.amounts import Budget
 from hedgerow.compare.cell import request
 from hedgerow.compare.plan import Cell, Plan
 from hedgerow.errors import OptionError, SchemaError
-from hedgerow.evaluate.figures import FIGURES
 from hedgerow.methods import build
-from hedgerow.output import whole_file, write_private
 from hedgerow.pages.comparison import MetricView, comparison_page
+from hedgerow.private.evaluate.figures import FIGURES
+from hedgerow.release.certificate import versions
+from hedgerow.release.files import whole_file, write_private
 
 FORMAT = "hedgerow comparison 1"
 Row = dict[str, Any]
@@ -57,8 +57,8 @@ def compare(
 
 
 def _check(plan: Plan) -> None:
-    from hedgerow.engines.source import open_source, open_synthetic
     from hedgerow.private.ledger import note_exact_access
+    from hedgerow.private.sources.source import open_source, open_synthetic
     from hedgerow.schema import Schema
 
     for epsilon in plan.epsilons:

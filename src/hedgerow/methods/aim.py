@@ -10,22 +10,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from hedgerow.budget import Amount
+from hedgerow.budget.amounts import Amount
+from hedgerow.coded.domain import Marginal
+from hedgerow.coded.measurement import Measurement
+from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import Candidate, Curator
-from hedgerow.domain import Marginal
 from hedgerow.errors import OptionError
-from hedgerow.measurement import Measurement
-from hedgerow.methods.columns import Columns
-from hedgerow.methods.compression import compress
 from hedgerow.methods.method import About
-from hedgerow.methods.rounds import contribution, rough_calls, within
-from hedgerow.methods.start import measure_one_ways, start
-from hedgerow.methods.workloads import closure, workload_of
-from hedgerow.models.estimation import MOST_CALLS, fit
-from hedgerow.models.graphical import GraphicalModel
+from hedgerow.methods.shared.columns import Columns
+from hedgerow.methods.shared.compression import compress
+from hedgerow.methods.shared.rounds import contribution, rough_calls, within
+from hedgerow.methods.shared.start import measure_one_ways, start
+from hedgerow.methods.shared.workloads import closure, workload_of
+from hedgerow.models.graphical.estimation import MOST_CALLS, fit
+from hedgerow.models.graphical.model import GraphicalModel
 from hedgerow.models.model import Model
 from hedgerow.progress import Progress
-from hedgerow.query import MarginalQuery
 
 LEAST_SHARE = 0.05
 """The one-way marginals' part of the budget: about what d of 16·d rounds are in the paper; more where they need it."""

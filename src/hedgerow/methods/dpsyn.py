@@ -13,20 +13,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from hedgerow.budget import Amount, Currency
+from hedgerow.budget.amounts import Amount, Currency
+from hedgerow.coded.domain import CodedTable, Counts, Domain, Marginal
+from hedgerow.coded.measurement import Measurement
+from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import Curator
-from hedgerow.domain import CodedTable, Counts, Domain, Marginal
 from hedgerow.errors import OptionError
-from hedgerow.measurement import Measurement
-from hedgerow.methods.documents import attributes_of, read_names
 from hedgerow.methods.method import About
-from hedgerow.methods.views import measure, shrunk, view
+from hedgerow.methods.shared.documents import attributes_of, read_names
+from hedgerow.methods.shared.views import measure, shrunk, view
 from hedgerow.models.consistency import View, consistent
 from hedgerow.models.model import Model
 from hedgerow.models.records import Records, Target, shares_of
 from hedgerow.models.segments import Segments
 from hedgerow.progress import Progress
-from hedgerow.query import MarginalQuery
 
 POOL = 10_000
 """Rows of each source that the segments' rows are chosen from."""

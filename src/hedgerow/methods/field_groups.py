@@ -13,17 +13,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from hedgerow.coded.domain import CodedTable, Domain, Marginal
+from hedgerow.coded.measurement import Measurement, Noise, Threshold
+from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import Curator
-from hedgerow.domain import CodedTable, Domain, Marginal
 from hedgerow.errors import LimitError, OptionError
-from hedgerow.measurement import Measurement, Noise, Threshold
-from hedgerow.methods.documents import attributes_of, read_list, read_names
 from hedgerow.methods.method import About
-from hedgerow.methods.public import Relations, forest
+from hedgerow.methods.shared.documents import attributes_of, read_list, read_names
+from hedgerow.methods.shared.public import Relations, forest
 from hedgerow.models.histograms import Histograms, Part
 from hedgerow.models.model import Model
 from hedgerow.progress import Progress
-from hedgerow.query import MarginalQuery
 
 TOTAL_SHARE = 0.01
 MOST_CELLS = 1 << 30

@@ -15,28 +15,28 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from hedgerow.budget import Amount
+from hedgerow.budget.amounts import Amount
+from hedgerow.coded.domain import CodedTable, Domain, Marginal
+from hedgerow.coded.measurement import Measurement, Noise
+from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import Candidate, Curator, Recoding
-from hedgerow.domain import CodedTable, Domain, Marginal
 from hedgerow.errors import OptionError
-from hedgerow.measurement import Measurement, Noise
-from hedgerow.methods.columns import Columns
-from hedgerow.methods.coverings import covering, pairs_of
 from hedgerow.methods.method import About
 from hedgerow.methods.privsyn import trade_off
-from hedgerow.methods.public import Relations, forest
-from hedgerow.methods.rounds import considered, contribution, next_budget, offers, within
-from hedgerow.methods.start import measure_one_ways, start
-from hedgerow.methods.views import measure, shrunk
-from hedgerow.methods.workloads import closure, workload_of
+from hedgerow.methods.shared.columns import Columns
+from hedgerow.methods.shared.coverings import covering, pairs_of
+from hedgerow.methods.shared.public import Relations, forest
+from hedgerow.methods.shared.rounds import considered, contribution, next_budget, offers, within
+from hedgerow.methods.shared.start import measure_one_ways, start
+from hedgerow.methods.shared.views import measure, shrunk
+from hedgerow.methods.shared.workloads import closure, workload_of
 from hedgerow.models.consistency import View, consistent
-from hedgerow.models.estimation import fit, fit_near
-from hedgerow.models.graphical import GraphicalModel
-from hedgerow.models.junction import size
+from hedgerow.models.graphical.estimation import fit, fit_near
+from hedgerow.models.graphical.junction import size
+from hedgerow.models.graphical.model import GraphicalModel
 from hedgerow.models.model import Model
 from hedgerow.models.records import Adjusted, Target, shares_of
 from hedgerow.progress import Limits, Progress
-from hedgerow.query import MarginalQuery
 
 LEAST_SHARE = 0.05
 """The single columns' part of the budget, at least."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from hedgerow.coded.domain import Counts, Domain
+from hedgerow.coded.measurement import Measurement, estimated_total
 from hedgerow.curator import Curator
-from hedgerow.domain import Counts, Domain
-from hedgerow.measurement import Measurement, estimated_total
 from hedgerow.methods.method import About
-from hedgerow.methods.start import measure_columns
+from hedgerow.methods.shared.start import measure_columns
 from hedgerow.models.denoising import denoised
 from hedgerow.models.histograms import Histograms, Part, project_to_simplex
 from hedgerow.models.model import Model

@@ -13,21 +13,21 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from hedgerow.coded.domain import CodedTable, Domain, Marginal
+from hedgerow.coded.measurement import Measurement, estimated_total
+from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import Curator, Recoding
-from hedgerow.domain import CodedTable, Domain, Marginal
 from hedgerow.errors import OptionError
-from hedgerow.measurement import Measurement, estimated_total
-from hedgerow.methods.compression import Compression, compress
-from hedgerow.methods.documents import attributes_of, read_list, read_names
 from hedgerow.methods.method import About
-from hedgerow.methods.public import Relations, forest
-from hedgerow.methods.start import measure_one_ways
-from hedgerow.methods.support import Families, check_codes, read_families, supported
-from hedgerow.models.estimation import fit
-from hedgerow.models.junction import plan
+from hedgerow.methods.shared.compression import Compression, compress
+from hedgerow.methods.shared.documents import attributes_of, read_list, read_names
+from hedgerow.methods.shared.public import Relations, forest
+from hedgerow.methods.shared.start import measure_one_ways
+from hedgerow.methods.shared.support import Families, check_codes, read_families, supported
+from hedgerow.models.graphical.estimation import fit
+from hedgerow.models.graphical.junction import plan
 from hedgerow.models.model import Model
 from hedgerow.progress import Progress
-from hedgerow.query import MarginalQuery
 
 ROUND = 0.5
 """Each of the two rounds gets half of the budget, so both have the same noise."""

@@ -13,19 +13,19 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from hedgerow.budget import Amount
+from hedgerow.budget.amounts import Amount
+from hedgerow.coded.domain import Counts
+from hedgerow.coded.measurement import Measurement
+from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import Candidate, Curator
-from hedgerow.domain import Counts
-from hedgerow.measurement import Measurement
-from hedgerow.methods.columns import Columns
-from hedgerow.methods.compression import compress
 from hedgerow.methods.method import About
-from hedgerow.methods.start import measure_one_ways, start
-from hedgerow.models.estimation import fit
-from hedgerow.models.graphical import GraphicalModel
+from hedgerow.methods.shared.columns import Columns
+from hedgerow.methods.shared.compression import compress
+from hedgerow.methods.shared.start import measure_one_ways, start
+from hedgerow.models.graphical.estimation import fit
+from hedgerow.models.graphical.model import GraphicalModel
 from hedgerow.models.model import Model
 from hedgerow.progress import Progress
-from hedgerow.query import MarginalQuery
 
 LEAST_SHARE = 1 / 3
 """The one-way marginals' part of the budget, as in the paper; more where they need it."""

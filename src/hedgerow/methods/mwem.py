@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import Candidate, Curator
 from hedgerow.methods.method import About
-from hedgerow.methods.workloads import workload_of
-from hedgerow.models.estimation import fit
-from hedgerow.models.graphical import GraphicalModel
-from hedgerow.models.junction import sizes_with
+from hedgerow.methods.shared.workloads import workload_of
+from hedgerow.models.graphical.estimation import fit
+from hedgerow.models.graphical.junction import sizes_with
+from hedgerow.models.graphical.model import GraphicalModel
 from hedgerow.models.model import Model
 from hedgerow.progress import Progress
-from hedgerow.query import MarginalQuery
 
 
 @dataclass(frozen=True)

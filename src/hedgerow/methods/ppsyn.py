@@ -11,18 +11,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from hedgerow.budget import Amount
+from hedgerow.budget.amounts import Amount
+from hedgerow.coded.domain import Counts, Marginal
+from hedgerow.coded.measurement import Measurement
 from hedgerow.curator import Curator
-from hedgerow.domain import Counts, Marginal
 from hedgerow.errors import OptionError, listing, suggestion
-from hedgerow.measurement import Measurement
-from hedgerow.methods.compression import compress
 from hedgerow.methods.method import About
-from hedgerow.methods.rounds import considered, contribution, next_budget, offers, rough_calls, within
-from hedgerow.methods.start import measure_one_ways, start
-from hedgerow.methods.workloads import closure, workload_of
-from hedgerow.models.estimation import MOST_CALLS, fit
-from hedgerow.models.graphical import GraphicalModel
+from hedgerow.methods.shared.compression import compress
+from hedgerow.methods.shared.rounds import considered, contribution, next_budget, offers, rough_calls, within
+from hedgerow.methods.shared.start import measure_one_ways, start
+from hedgerow.methods.shared.workloads import closure, workload_of
+from hedgerow.models.graphical.estimation import MOST_CALLS, fit
+from hedgerow.models.graphical.model import GraphicalModel
 from hedgerow.models.model import Model
 from hedgerow.models.partitions import Partitions, error_splits, mass_splits, sorted_merges
 from hedgerow.progress import Progress

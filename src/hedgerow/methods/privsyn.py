@@ -13,19 +13,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from hedgerow.budget import Amount
+from hedgerow.budget.amounts import Amount
+from hedgerow.coded.domain import Counts, Domain, Marginal
+from hedgerow.coded.measurement import Measurement, Noise
+from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import INDEPENDENCE, Candidate, Curator
-from hedgerow.domain import Counts, Domain, Marginal
-from hedgerow.measurement import Measurement, Noise
-from hedgerow.methods.compression import Compression, compress
 from hedgerow.methods.method import About
-from hedgerow.methods.start import measure_one_ways, start
-from hedgerow.methods.views import measure, pooled, share_power, view
+from hedgerow.methods.shared.compression import Compression, compress
+from hedgerow.methods.shared.start import measure_one_ways, start
+from hedgerow.methods.shared.views import measure, pooled, share_power, view
 from hedgerow.models.consistency import View, consistent
 from hedgerow.models.model import Model
 from hedgerow.models.records import Records, Target
 from hedgerow.progress import Progress
-from hedgerow.query import MarginalQuery
 
 LEAST_SHARE = 0.1
 """The one-way marginals' part of the budget, as in the paper; more where they need it."""

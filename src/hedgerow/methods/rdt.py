@@ -14,13 +14,13 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from hedgerow.coded.domain import Counts, Domain, Marginal
+from hedgerow.coded.measurement import Measurement, estimated_total
 from hedgerow.curator import Curator
-from hedgerow.domain import Counts, Domain, Marginal
 from hedgerow.errors import LimitError, OptionError
-from hedgerow.measurement import Measurement, estimated_total
-from hedgerow.methods.documents import attributes_of, read_names
 from hedgerow.methods.method import About
-from hedgerow.methods.start import TOTAL_SHARE, measure_one_ways
+from hedgerow.methods.shared.documents import attributes_of, read_names
+from hedgerow.methods.shared.start import TOTAL_SHARE, measure_one_ways
 from hedgerow.models.forests import Forest, RandomTrees
 from hedgerow.models.histograms import Histograms, Part, project_to_simplex
 from hedgerow.models.model import Model

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import importlib
 
-from hedgerow.domain import Domain
+from hedgerow.coded.domain import Domain
 from hedgerow.errors import ReleaseError, listing
 from hedgerow.models.model import Model, State
 
 _KINDS = {
     "adjusted": "hedgerow.models.records:Adjusted",
     "expanded": "hedgerow.models.expanded:Expanded",
-    "graphical": "hedgerow.models.graphical:GraphicalModel",
+    "graphical": "hedgerow.models.graphical.model:GraphicalModel",
     "histograms": "hedgerow.models.histograms:Histograms",
     "records": "hedgerow.models.records:Records",
     "segments": "hedgerow.models.segments:Segments",

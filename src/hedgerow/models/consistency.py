@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hedgerow.domain import Counts, Marginal
+from hedgerow.coded.domain import Counts, Marginal
 from hedgerow.models.histograms import project_to_simplex
 
 ROUNDS = 30

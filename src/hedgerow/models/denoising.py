@@ -18,10 +18,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hedgerow.domain import Attribute, Counts
-from hedgerow.measurement import Measurement
+from hedgerow.coded.domain import Attribute, Counts
+from hedgerow.coded.measurement import Measurement
+from hedgerow.models.graphical.terms import LEAST_STD
 from hedgerow.models.histograms import project_to_simplex
-from hedgerow.models.terms import LEAST_STD
 
 WIDTHS = (0.7, 1.0, 1.5, 2.5, 4.0, 7.0, 12.0, 20.0)
 """Standard deviations of the Gaussian kernels that are tried, in cells; wider ones where there are many cells."""

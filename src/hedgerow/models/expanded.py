@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hedgerow.coded.domain import CodedTable, Counts, Domain, IntArray, Marginal
+from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import Recoding
-from hedgerow.domain import CodedTable, Counts, Domain, IntArray, Marginal
 from hedgerow.models.histograms import systematic
 from hedgerow.models.model import Model, State
-from hedgerow.query import MarginalQuery
 
 
 class Expanded:

@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hedgerow import _count
-from hedgerow.domain import CodedTable, Codes, Counts, Domain, IntArray, Marginal
+from hedgerow.coded.domain import CodedTable, Codes, Counts, Domain, IntArray, Marginal
+from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import HedgerowError
 from hedgerow.models.histograms import Histograms
 from hedgerow.models.model import BLOCK_ROWS, State, block_coins
 from hedgerow.models.trees import RandomTree
-from hedgerow.query import MarginalQuery
 
 ONE = 1 << 31
 """Distributions are written down in units of 2⁻³¹, so that the same coins draw the same rows on every machine."""

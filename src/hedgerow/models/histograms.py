@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hedgerow.domain import CodedTable, Counts, Domain, IntArray, Marginal
+from hedgerow.coded.domain import CodedTable, Counts, Domain, IntArray, Marginal
+from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import HedgerowError
 from hedgerow.models.model import State
-from hedgerow.query import MarginalQuery
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from hedgerow.domain import CodedTable, Counts, Domain, Marginal
-from hedgerow.query import MarginalQuery
+from hedgerow.coded.domain import CodedTable, Counts, Domain, Marginal
+from hedgerow.coded.query import MarginalQuery
 
 BLOCK_ROWS = 1 << 20
 HELD = "model"

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from hedgerow import _model
-from hedgerow.domain import Counts, IntArray
+from hedgerow.coded.domain import Counts, IntArray
 
 
 class Partitions(Protocol):

@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hedgerow import _records
-from hedgerow.domain import CodedTable, Codes, Counts, Domain, Marginal
+from hedgerow.coded.domain import CodedTable, Codes, Counts, Domain, Marginal
+from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import HedgerowError
 from hedgerow.models.histograms import systematic
 from hedgerow.models.model import Model, State
-from hedgerow.query import MarginalQuery
 
 ITERATIONS = 61
 DECAY = 0.84

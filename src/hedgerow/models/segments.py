@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from hedgerow import _records
-from hedgerow.domain import CodedTable, Counts, Domain, IntArray, Marginal
+from hedgerow.coded.domain import CodedTable, Counts, Domain, IntArray, Marginal
+from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import HedgerowError
 from hedgerow.models.histograms import systematic
 from hedgerow.models.model import State
 from hedgerow.models.records import Target, kernel_targets, shares_of
-from hedgerow.query import MarginalQuery
 
 SWEEPS = 20
 CANDIDATES = 4

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from hedgerow.domain import Attribute, Counts, Domain, IntArray
+from hedgerow.coded.domain import Attribute, Counts, Domain, IntArray
+from hedgerow.coded.measurement import Measurement
+from hedgerow.coded.query import TreeQuery
 from hedgerow.errors import LimitError
-from hedgerow.measurement import Measurement
-from hedgerow.query import TreeQuery
 
 CELL_BYTES = 32
 """Working memory for one (leaf, label) cell: its exact count, its noisy count and two distributions."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.domain import Counts
+from hedgerow.coded.domain import Counts
 from hedgerow.pages.charts import Bar, columns_of_bars, rows_of_bars
 from hedgerow.pages.markup import Markup
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hedgerow.domain import Counts
+from hedgerow.coded.domain import Counts
 from hedgerow.pages.charts import MADE, REAL, Bar, heat_map, key, rows_of_bars
 from hedgerow.pages.distributions import Distribution
 from hedgerow.pages.markup import Content, Markup, joined, tag

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hedgerow.accounting import Charge
-from hedgerow.certificate import share_of_whole
-from hedgerow.domain import CodedTable, Counts, IntArray
-from hedgerow.measurement import Measurement
+from hedgerow.budget.accounting import Charge
+from hedgerow.coded.domain import CodedTable, Counts, IntArray
+from hedgerow.coded.measurement import Measurement
+from hedgerow.coded.query import MarginalQuery
 from hedgerow.models.model import BLOCK_ROWS, block_coins
 from hedgerow.pages.charts import MADE, REAL, colour, key, stacked
 from hedgerow.pages.distributions import MOST_CODES, Distribution
 from hedgerow.pages.markup import Content, Markup, joined, tag
 from hedgerow.pages.shell import contents, folded, public_page, section, table
-from hedgerow.query import MarginalQuery
+from hedgerow.release.certificate import share_of_whole
 
 if TYPE_CHECKING:
-    from hedgerow.release import Release
+    from hedgerow.release.bundle import Release
 
 PURPOSES = {"measure": "noisy counts", "select": "choices", "score": "noisy scores", "discover": "domains bought"}
 MOST_PICTURES = 40

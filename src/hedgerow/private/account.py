@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from hedgerow.accounting import Charge
-from hedgerow.budget import DELTA_UNITS, Amount
+from hedgerow.budget.accounting import Charge
+from hedgerow.budget.amounts import DELTA_UNITS, Amount
 from hedgerow.errors import BudgetError, HedgerowError
 
 

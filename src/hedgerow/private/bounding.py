@@ -27,7 +27,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hedgerow.domain import Codes, IntArray
+from hedgerow.coded.domain import Codes, IntArray
 from hedgerow.errors import TableError
 from hedgerow.schema.arrays import texts
 

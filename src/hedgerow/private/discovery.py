@@ -20,16 +20,16 @@ from fractions import Fraction
 
 import numpy as np
 
-from hedgerow.accounting import Charge, discovery_scale, discovery_threshold
-from hedgerow.budget import DELTA_UNITS, Amount, Budget, Currency
-from hedgerow.domain import Counts, Domain
-from hedgerow.engines.engine import Engine
+from hedgerow.budget.accounting import Charge, discovery_scale, discovery_threshold
+from hedgerow.budget.amounts import DELTA_UNITS, Amount, Budget, Currency
+from hedgerow.coded.domain import Counts, Domain
+from hedgerow.coded.measurement import Answer, Measurement, Noise
+from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import SchemaError
-from hedgerow.measurement import Answer, Measurement, Noise
 from hedgerow.private.account import Account
+from hedgerow.private.engines.engine import Engine
 from hedgerow.private.mechanisms import Answering
 from hedgerow.private.vault import Vault
-from hedgerow.query import MarginalQuery
 from hedgerow.schema import Schema
 
 SHARE_EACH = 0.05

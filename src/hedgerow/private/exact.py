@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, NoReturn, TypeVar
 
-from hedgerow.domain import IntArray
+from hedgerow.coded.domain import IntArray
 
 T = TypeVar("T", covariant=True)
 

@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.accounting import Charge
-from hedgerow.domain import IntArray
+from hedgerow.budget.accounting import Charge
+from hedgerow.coded.domain import IntArray
+from hedgerow.coded.measurement import Noise
 from hedgerow.errors import BudgetError
-from hedgerow.measurement import Noise
 from hedgerow.private.exact import Exact, ExactCounts
 from hedgerow.private.mechanisms import Answering
 

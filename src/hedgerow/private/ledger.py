@@ -27,8 +27,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from hedgerow.accounting import covers, gdp_cost_of_pure, gdp_epsilon, whole
-from hedgerow.budget import LARGEST_EPSILON, UNITS, Amount, Budget, Currency
+from hedgerow.budget.accounting import covers, gdp_cost_of_pure, gdp_epsilon, whole
+from hedgerow.budget.amounts import LARGEST_EPSILON, UNITS, Amount, Budget, Currency
 from hedgerow.errors import BudgetError, OptionError
 
 FORMAT = "hedgerow ledger 1"

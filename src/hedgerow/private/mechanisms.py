@@ -11,9 +11,9 @@ from typing import Protocol
 
 import numpy as np
 
-from hedgerow.domain import IntArray
+from hedgerow.coded.domain import IntArray
+from hedgerow.coded.measurement import Noise
 from hedgerow.errors import HedgerowError
-from hedgerow.measurement import Noise
 from hedgerow.private.exact import Exact, ExactCounts, SparseCounts
 from hedgerow.private.noise import RandomBits, Stream, choose, gaussian, laplace
 

@@ -25,7 +25,7 @@ from typing import NoReturn, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from hedgerow.domain import IntArray
+from hedgerow.coded.domain import IntArray
 from hedgerow.errors import HedgerowError
 from hedgerow.private.enclosures import Enclosure, exponential, laplace_tail, normal_tail
 

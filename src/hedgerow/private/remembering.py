@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from hedgerow.engines.engine import Engine
+from hedgerow.coded.query import MarginalQuery, Query
+from hedgerow.private.engines.engine import Engine
 from hedgerow.private.exact import Exact, ExactCounts, SparseCounts
-from hedgerow.query import MarginalQuery, Query
 
 Key: TypeAlias = tuple[tuple[str, ...], tuple[bytes | None, ...]]
 

@@ -20,12 +20,12 @@ from typing import Protocol
 
 import numpy as np
 
-from hedgerow.accounting import STEPS_PER_SENSITIVITY
+from hedgerow.budget.accounting import STEPS_PER_SENSITIVITY
+from hedgerow.coded.domain import Counts, IntArray
+from hedgerow.coded.query import MarginalQuery, Query
 from hedgerow.curator import Answers, Candidate, Independence
-from hedgerow.domain import Counts, IntArray
 from hedgerow.errors import HedgerowError
 from hedgerow.private.exact import Exact, ExactCounts, SparseCounts
-from hedgerow.query import MarginalQuery, Query
 
 INDEPENDENCE_FACTOR = 4
 LARGEST_IN_STEPS = 2.0**40

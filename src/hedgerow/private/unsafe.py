@@ -10,13 +10,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hedgerow.coded.domain import CodedTable, IntArray
+from hedgerow.coded.query import Query
 from hedgerow.curator import PRINTED, Curator
-from hedgerow.domain import CodedTable, IntArray
-from hedgerow.engines.arrow import ArrowEngine
 from hedgerow.errors import HedgerowError
+from hedgerow.private.engines.arrow import ArrowEngine
 from hedgerow.private.exact import SparseCounts
 from hedgerow.private.vault import Vault
-from hedgerow.query import Query
 
 
 def exact_counts(curator: Curator, queries: Sequence[Query]) -> list[IntArray]:

@@ -12,27 +12,27 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.accounting import Charge, choice_epsilon, noise_kind, stack_noise, stack_scale
-from hedgerow.budget import Amount
+from hedgerow.budget.accounting import Charge, choice_epsilon, noise_kind, stack_noise, stack_scale
+from hedgerow.budget.amounts import Amount
+from hedgerow.coded.domain import CodedTable, Counts, Domain, IntArray, Marginal
+from hedgerow.coded.measurement import Answer, Measurement, Noise, Threshold
+from hedgerow.coded.query import MarginalQuery, Query, total_query
 from hedgerow.curator import Against, Answers, Candidate, Curator, Independence, Pool, RecodedCurator, Recoding
-from hedgerow.domain import CodedTable, Counts, Domain, IntArray, Marginal
-from hedgerow.engines.engine import Engine
 from hedgerow.errors import HedgerowError, LimitError
-from hedgerow.measurement import Answer, Measurement, Noise, Threshold
 from hedgerow.private.account import Account
+from hedgerow.private.engines.engine import Engine
 from hedgerow.private.exact import Exact, ExactCounts
 from hedgerow.private.mechanisms import Answering
 from hedgerow.private.remembering import Remembering
 from hedgerow.private.scores import Scale, grid_scores
 from hedgerow.progress import Progress
-from hedgerow.query import MarginalQuery, Query, total_query
 
 
 class Vault:
     """A prepared engine behind an account and the mechanisms.
 
     Sensitivities: a stack of queries with weights w moves by at most θ√Σw² in L2 and θΣw in L1, because a person
-    has at most θ rows and a row reaches at most one cell of each query (`hedgerow.query`).
+    has at most θ rows and a row reaches at most one cell of each query (`hedgerow.coded.query`).
     """
 
     def __init__(

@@ -246,7 +246,7 @@ def _rounded(amount: Reals, coins: np.random.Generator) -> Values:
 def __getattr__(name: str) -> Any:
     """SCHEMA: the declaration of the preset, as a file of its own."""
     if name == "SCHEMA":
-        from hedgerow.presets import load
+        from hedgerow.schema.presets import load
 
         return (
             "# Schema of the made-up survey over seven years (hedgerow example acs).\n" + load("acs").schema.to_yaml()

@@ -261,7 +261,7 @@ def _dtype(values: Places) -> npt.DTypeLike:
 def __getattr__(name: str) -> Any:
     """SCHEMA: the declaration of the winner's preset, as a file of its own."""
     if name == "SCHEMA":
-        from hedgerow.presets import load
+        from hedgerow.schema.presets import load
 
         return "# Schema of the made-up census table (hedgerow example census1940).\n" + (
             load("census1940-match3").schema.to_yaml()

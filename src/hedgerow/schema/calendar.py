@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import BeforeValidator, model_validator
 
-from hedgerow.domain import IntArray
+from hedgerow.coded.domain import IntArray
 from hedgerow.schema.arrays import BoolArray, FloatArray, Reading, moments
 from hedgerow.schema.cells import Steps
 from hedgerow.schema.line import WIDEST, SteppedColumn

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from hedgerow.domain import IntArray
+from hedgerow.coded.domain import IntArray
 from hedgerow.schema.arrays import BoolArray, FloatArray
 
 LONGEST_PERIOD = 1_000_000

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from hedgerow.domain import Attribute, IntArray
+from hedgerow.coded.domain import Attribute, IntArray
 from hedgerow.schema.arrays import BoolArray, CodeArray
 from hedgerow.schema.reading import Text, Truth, as_missing
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hedgerow.domain import Attribute, CodedTable, Codes, Domain, IntArray
+from hedgerow.coded.domain import Attribute, CodedTable, Codes, Domain, IntArray
 from hedgerow.errors import OptionError, listing, suggestion
 from hedgerow.schema.arrays import BoolArray, CodeArray
 from hedgerow.schema.column import Column, Encoded

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
-from hedgerow.domain import Attribute, IntArray
+from hedgerow.coded.domain import Attribute, IntArray
 from hedgerow.schema.arrays import CodeArray, texts
 from hedgerow.schema.column import Column, Encoded, Layout, fill_hidden
 from hedgerow.schema.reading import Text, as_text

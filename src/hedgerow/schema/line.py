@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hedgerow.domain import Attribute, IntArray
+from hedgerow.coded.domain import Attribute, IntArray
 from hedgerow.schema.arrays import BoolArray, CodeArray, FloatArray, Reading, is_text, plain, texts
 from hedgerow.schema.cells import Cells, Steps
 from hedgerow.schema.column import Column, Encoded, Layout

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import BeforeValidator, model_validator
 
-from hedgerow.domain import IntArray
+from hedgerow.coded.domain import IntArray
 from hedgerow.schema.arrays import CodeArray, is_number, numbers, plain, texts
 from hedgerow.schema.column import Column, Encoded, Layout
 from hedgerow.schema.reading import Truth, as_values

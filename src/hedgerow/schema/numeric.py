@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import BeforeValidator, model_validator
 
-from hedgerow.domain import IntArray
+from hedgerow.coded.domain import IntArray
 from hedgerow.schema.arrays import BoolArray, FloatArray, Reading, numbers
 from hedgerow.schema.cells import LONGEST_PERIOD, Intervals, Steps, equal_steps, steps_between
 from hedgerow.schema.column import Layout

@@ -11,7 +11,6 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from hedgerow.errors import OptionError, SchemaError, TableError, listing, suggestion
-from hedgerow.presets import PREFIX, load
 from hedgerow.schema.calendar import Date, Datetime
 from hedgerow.schema.column import Column, plain_value
 from hedgerow.schema.contest import is_parameters, schema_of
@@ -22,6 +21,7 @@ from hedgerow.schema.explain import key_error, located, schema_error
 from hedgerow.schema.group import Group, GroupEncoding, combinations_in
 from hedgerow.schema.listed import Boolean, Category
 from hedgerow.schema.numeric import Code, Integer, Number
+from hedgerow.schema.presets import PREFIX, load
 from hedgerow.schema.reading import Text, Whole, as_text
 
 AnyColumn = Annotated[
@@ -66,7 +66,7 @@ class Schema(BaseModel):
         """Read a .yaml, .yml or .json file; a `*-domain.json` object such as {"age": 85} is a schema too, and so is
         the `parameters.json` of a contest (`hedgerow.schema.contest`).
 
-        `preset:NAME` is the schema of a preset (`hedgerow.presets`).
+        `preset:NAME` is the schema of a preset (`hedgerow.schema.presets`).
         """
         if str(path).startswith(PREFIX):
             return load(str(path)).schema

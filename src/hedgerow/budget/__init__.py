@@ -1,0 +1,1 @@
+"""Amounts, charges and guarantees: arithmetic, no data."""

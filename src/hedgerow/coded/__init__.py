@@ -1,0 +1,1 @@
+"""The coded world that both sides speak of: domains, queries, measurements, recodings."""

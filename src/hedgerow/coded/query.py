@@ -1,0 +1,184 @@
+"""Queries: public maps from a coded row to at most one cell.
+
+That a row reaches at most one cell is what makes the sensitivity of a query θ, the number of rows that one
+person may have: a person moves the counts by a non-negative vector of L1 norm at most θ, so L2 ≤ θ too.
+The two classes here cannot express anything else, so no caller has to check it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hedgerow.coded.domain import Counts, Domain, IntArray, Marginal
+from hedgerow.errors import HedgerowError
+
+
+class MarginalQuery:
+    """Counts over a marginal, optionally coarsened and then aggregated.
+
+    A row's codes are first mapped attribute by attribute (`levels`, e.g. a merged domain or a nested
+    coarsening), the resulting cell is numbered in row-major order over `shape` (the last attribute runs
+    fastest), and that number may be mapped to a block (`blocks`, e.g. a partition; −1: the row counts nowhere).
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        marginal: Marginal,
+        *,
+        levels: Mapping[str, npt.ArrayLike] | None = None,
+        blocks: npt.ArrayLike | None = None,
+    ):
+        self.attributes: Marginal = marginal
+        if domain.marginal(marginal) != marginal:
+            raise HedgerowError(f"the attributes of {marginal} must be distinct and in domain order.")
+        self.base_shape = domain.shape(marginal)
+        given = dict(levels or {})
+        if not set(given) <= set(marginal):
+            raise HedgerowError(f"levels are given for attributes outside {marginal}.")
+        self.levels: tuple[IntArray | None, ...] = tuple(
+            _map(given[name], size, lowest=0) if name in given else None
+            for name, size in zip(marginal, self.base_shape, strict=True)
+        )
+        self.shape: tuple[int, ...] = tuple(
+            size if level is None else int(level.max()) + 1
+            for size, level in zip(self.base_shape, self.levels, strict=True)
+        )
+        self.blocks: IntArray | None = None
+        if blocks is not None:
+            self.blocks = _map(blocks, math.prod(self.shape), lowest=-1)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The attributes that this query reads, with their sizes."""
+        return dict(zip(self.attributes, self.base_shape, strict=True))
+
+    @property
+    def cells(self) -> int:
+        return math.prod(self.shape) if self.blocks is None else int(self.blocks.max()) + 1
+
+    def aggregate(self, counts: npt.ArrayLike) -> Counts:
+        """The answer that follows from full counts over the marginal (e.g. a model's), as a flat vector."""
+        answer = np.asarray(counts, dtype=np.float64).reshape(self.base_shape)
+        for axis, level in enumerate(self.levels):
+            if level is not None:
+                answer = _sum_by(np.moveaxis(answer, axis, 0), level, self.shape[axis])
+                answer = np.moveaxis(answer, 0, axis)
+        answer = np.ascontiguousarray(answer).reshape(-1)
+        if self.blocks is not None:
+            inside = self.blocks >= 0
+            sums = np.zeros(self.cells)
+            np.add.at(sums, self.blocks[inside], answer[inside])
+            answer = sums
+        return answer
+
+    @cached_property
+    def description(self) -> dict[str, Any]:
+        """What the certificate says of this query: attributes, cells, and a digest of any aggregation."""
+        about: dict[str, Any] = {"attributes": list(self.attributes), "cells": self.cells}
+        maps = [*self.levels, self.blocks]
+        if any(mapping is not None for mapping in maps):
+            digest = hashlib.sha256()
+            for mapping in maps:
+                digest.update(b"-" if mapping is None else mapping.astype("<i8").tobytes())
+            about["aggregation"] = digest.hexdigest()[:32]
+        return about
+
+    def __repr__(self) -> str:
+        aggregated = ", aggregated" if "aggregation" in self.description else ""
+        return f"MarginalQuery({' × '.join(self.attributes) or 'total'}{aggregated})"
+
+
+class TreeQuery:
+    """Counts of (leaf, label) for a public tree over the attributes: a row reaches exactly one leaf.
+
+    Node i splits on attribute number `split[i]` of `attributes`; its child for code c is node `child[i] + c`.
+    A leaf has `split[i] == -1` and `child[i]` is its number. Nodes may share their children, and leaves a number: that
+    is how a range of codes becomes one branch. The cell is leaf · label size + label code; without a label it is the
+    leaf.
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        attributes: Marginal,
+        split: npt.ArrayLike,
+        child: npt.ArrayLike,
+        label: str | None = None,
+    ):
+        self.split: npt.NDArray[np.int32] = np.array(split, dtype=np.int32)  # copies that no caller can change
+        self.child: IntArray = np.array(child, dtype=np.int64)
+        self.split.flags.writeable = self.child.flags.writeable = False
+        self.label = label
+        self.label_size = 1 if label is None else domain[label].size
+        self.splits_on = attributes
+        self.split_sizes = domain.shape(attributes)
+        self.attributes: Marginal = domain.marginal([*attributes, *([label] if label else [])])
+        self.sizes = dict(zip(self.attributes, domain.shape(self.attributes), strict=True))
+        leaves = np.unique(self.child[self.split < 0])
+        self.leaves = len(leaves)
+        if not np.array_equal(leaves, np.arange(self.leaves)):
+            raise HedgerowError("the leaves of a tree must be numbered 0, 1, 2, …")
+        self._check_children()
+
+    def _check_children(self) -> None:
+        """Every child of every inner node exists and comes after its parent, so each walk ends in a leaf."""
+        inner = np.flatnonzero(self.split >= 0)
+        if inner.size:
+            sizes = np.asarray(self.split_sizes)[self.split[inner]]
+            first = self.child[inner]
+            if (first <= inner).any() or (first + sizes > len(self.split)).any():
+                raise HedgerowError("a tree's children must come after their parent and inside the tree.")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.leaves, self.label_size)
+
+    @property
+    def cells(self) -> int:
+        return self.leaves * self.label_size
+
+    @cached_property
+    def description(self) -> dict[str, Any]:
+        digest = hashlib.sha256(self.split.astype("<i4").tobytes() + self.child.astype("<i8").tobytes())
+        return {
+            "attributes": list(self.attributes),
+            "label": self.label,
+            "cells": self.cells,
+            "tree": digest.hexdigest()[:32],
+        }
+
+    def __repr__(self) -> str:
+        return f"TreeQuery({' × '.join(self.splits_on)} → {self.label}, {self.leaves} leaves)"
+
+
+Query = MarginalQuery | TreeQuery
+
+
+def total_query(domain: Domain) -> MarginalQuery:
+    """The query with one cell that every row reaches: the number of rows."""
+    return MarginalQuery(domain, ())
+
+
+def _map(values: npt.ArrayLike, size: int, lowest: int) -> IntArray:
+    mapping: IntArray = np.array(values, dtype=np.int64).reshape(-1)  # a copy that no caller can change
+    if len(mapping) != size:
+        raise HedgerowError(f"a map over {size} cells has {len(mapping)} entries.")
+    if mapping.min() < lowest or mapping.max() < 0:
+        raise HedgerowError(f"a map of cells has a target below {lowest}, or none at all.")
+    mapping.flags.writeable = False
+    return mapping
+
+
+def _sum_by(values: Counts, level: IntArray, size: int) -> Counts:
+    """Sum the slices along the first axis that share a level."""
+    answer = np.zeros((size, *values.shape[1:]))
+    np.add.at(answer, level, values)
+    return answer

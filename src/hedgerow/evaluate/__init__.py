@@ -1,8 +1,0 @@
-"""What compares with real rows: metrics, and misfits of a schema. Everything that comes from here is PRIVATE."""
-
-from __future__ import annotations
-
-from hedgerow.evaluate.evaluation import METRICS, evaluate
-from hedgerow.evaluate.marginals import marginal_distances
-
-__all__ = ["METRICS", "evaluate", "marginal_distances"]

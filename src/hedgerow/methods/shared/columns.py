@@ -1,0 +1,138 @@
+"""What single columns tell, once their noise is taken off: histograms, coarser domains, a first model.
+
+Everything here follows from noisy counts, so it is post-processing.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from hedgerow.coded.domain import Attribute, Counts, Domain, IntArray
+from hedgerow.coded.measurement import Measurement, Noise
+from hedgerow.coded.query import MarginalQuery
+from hedgerow.curator import Recoding
+from hedgerow.models.denoising import Column, denoised
+from hedgerow.models.expanded import Expanded
+from hedgerow.models.graphical.junction import plan
+from hedgerow.models.graphical.model import GraphicalModel
+from hedgerow.models.model import Model
+
+FEW = 16
+"""Attributes of at most so many codes are merged wherever the codes stand."""
+FLOOR = 0.1
+"""No cell of a first model holds less than this part of its standard error: it must be able to fill."""
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Every attribute of a domain by itself."""
+
+    domain: Domain
+    of: Mapping[str, Column]
+    total: float
+
+    @classmethod
+    def known_from(cls, domain: Domain, one_ways: Sequence[Measurement], total: float) -> Columns:
+        """From one plain measurement of every attribute."""
+        measured = {measurement.query.attributes[0]: measurement for measurement in one_ways}
+        return cls(domain, {a.name: denoised(measured[a.name], a, total) for a in domain}, total)
+
+    def coarsening(self, finest: float) -> Recoding:
+        """Merge codes that together hold less than 1/`finest` of the rows: neighbours along a line, else the rarest."""
+        maps = {}
+        for attribute in self.domain:
+            mapping = _merged(self.of[attribute.name].counts, attribute, self.total / finest)
+            if int(mapping.max()) + 1 < attribute.size:
+                maps[attribute.name] = mapping
+        return Recoding(self.domain, maps)
+
+    def measurements(self, recoding: Recoding) -> list[Measurement]:
+        """The columns as measurements of the coarser domain, as uncertain as they are."""
+        target = recoding.target()
+        found = []
+        for attribute in target:
+            counts, std = self._coarse(recoding, attribute)
+            query = MarginalQuery(target, (attribute.name,))
+            found.append(Measurement(query, np.rint(counts).astype(np.int64), Noise("gaussian", std)))
+        return found
+
+    def model(self, recoding: Recoding) -> GraphicalModel:
+        """Independent columns over the coarser domain."""
+        target = recoding.target()
+        structure = plan(target, [(name,) for name in target.names])
+        potentials = np.empty(structure.leaf_cells)
+        for (axis,), place in zip(structure.leaves, structure.leaf_places, strict=True):
+            counts, std = self._coarse(recoding, target[structure.layout.names[axis]])
+            potentials[place] = np.log(np.maximum(counts, FLOOR * std))
+        return GraphicalModel(structure, potentials, self.total)
+
+    def expand(self, model: Model, recoding: Recoding) -> Model:
+        """The model in the original domain; a merged code is spread over its own as the column says."""
+        if not recoding.maps:
+            return model
+        return Expanded(model, recoding, {name: self.of[name].counts for name in recoding.maps})
+
+    def _coarse(self, recoding: Recoding, attribute: Attribute) -> tuple[Counts, float]:
+        """Counts of the merged codes, and the standard error of one of them."""
+        column = self.of[attribute.name]
+        mapping = recoding.maps.get(attribute.name)
+        if mapping is None:
+            return column.counts, column.std
+        sums: Counts = np.bincount(mapping, weights=column.counts, minlength=attribute.size).astype(np.float64)
+        return sums, column.std * math.sqrt(len(mapping) / attribute.size)
+
+
+def _merged(counts: Counts, attribute: Attribute, least: float) -> IntArray:
+    """A code for each old one, so that any two that could be merged further hold at least `least` rows together."""
+    line = attribute.size if attribute.line is None else attribute.line
+    if line <= FEW:
+        line = 0
+    along = _neighbours(counts[:line], least)
+    mapping = np.concatenate([along, _rarest(counts[line:], least) + (along[-1] + 1 if line else 0)])
+    return mapping.astype(np.int64)
+
+
+def _neighbours(counts: Counts, least: float) -> IntArray:
+    """Merge the two neighbours that hold least together, while that is below `least`."""
+    mass = counts.tolist()
+    before, after = list(range(-1, len(mass) - 1)), list(range(1, len(mass) + 1))
+    waiting = [(left + right, place) for place, (left, right) in enumerate(pairwise(mass))]
+    heapq.heapify(waiting)
+    starts = np.ones(len(mass), dtype=np.int64)
+    while waiting and waiting[0][0] < least:
+        held, place = heapq.heappop(waiting)
+        second = after[place]
+        if not starts[place] or second >= len(mass) or held != mass[place] + mass[second]:
+            continue  # one of the two has been merged since
+        starts[second] = 0
+        mass[place] = held
+        after[place] = after[second]
+        if after[place] < len(mass):
+            before[after[place]] = place
+            heapq.heappush(waiting, (held + mass[after[place]], place))
+        if before[place] >= 0:
+            heapq.heappush(waiting, (mass[before[place]] + held, before[place]))
+    return np.cumsum(starts) - 1
+
+
+def _rarest(counts: Counts, least: float) -> IntArray:
+    """Merge the two that hold least, wherever they stand, while they hold less than `least` together."""
+    waiting = [(count, place) for place, count in enumerate(counts.tolist())]
+    heapq.heapify(waiting)
+    root = np.arange(len(counts))
+    while len(waiting) > 1:
+        first, second = heapq.heappop(waiting), heapq.heappop(waiting)
+        if first[0] + second[0] >= least:
+            break
+        low, high = sorted((first[1], second[1]))
+        root[high] = low
+        heapq.heappush(waiting, (first[0] + second[0], low))
+    for place in range(len(root)):
+        root[place] = root[root[place]]  # roots stand before what was merged into them
+    return np.unique(root, return_inverse=True)[1]

@@ -1,0 +1,104 @@
+"""What the user wants right: marginals with weights, named by the table's columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from math import comb
+from pathlib import Path
+from typing import Any
+
+from hedgerow.coded.domain import Domain, Marginal, Workload
+from hedgerow.curator import Curator
+from hedgerow.errors import OptionError, listing, suggestion
+
+EMPHASIS = 4.0
+"""How much more a marginal weighs that contains the target column."""
+MOST_MARGINALS = 200_000
+"""What a degree may come to: all triples of 107 columns. Where it is more, the degree is lowered, down to pairs."""
+
+
+def workload_of(curator: Curator, workload: str, target: str = "") -> Workload:
+    """All marginals of a degree (1, 2, 3 …) or those of a file, those with the target column weighing more.
+
+    On tables of very many columns the degree is lowered: nothing could go through all of them round by round.
+    """
+    if workload.isdigit() and int(workload) > 0:
+        wanted = Workload.degree(curator.domain, _feasible(int(workload), len(curator.domain)))
+    else:
+        wanted = _from_file(Path(workload), curator.domain, curator.columns)
+    if not target:
+        return wanted
+    targets = set(_attributes(target, curator.columns))
+    return Workload(
+        {
+            marginal: weight * (EMPHASIS if targets & set(marginal) else 1.0)
+            for marginal, weight in wanted.weights.items()
+        }
+    )
+
+
+def _feasible(degree: int, columns: int) -> int:
+    while degree > 2 and comb(columns, degree) > MOST_MARGINALS:
+        degree -= 1
+    return degree
+
+
+def closure(workload: Workload, domain: Domain) -> dict[Marginal, float]:
+    """Every non-empty part of a marginal in the workload, weighing Σ over the workload of weight · overlap.
+
+    This is AIM's candidate set (McKenna, Mullins, Sheldon, Miklau 2022, §3.2).
+    """
+    parts = dict.fromkeys(
+        part
+        for marginal in workload.weights
+        for size in range(1, len(marginal) + 1)
+        for part in combinations(marginal, size)
+    )
+    shared: dict[Marginal, float] = {}
+    for part in parts:
+        shared[domain.marginal(part)] = 0.0
+    # Σ_s c_s·|r ∩ s| splits over the attributes of r, so one pass over the workload is enough
+    of_attribute = dict.fromkeys(domain.names, 0.0)
+    for marginal, weight in workload.weights.items():
+        for name in marginal:
+            of_attribute[name] += weight
+    return {part: sum(of_attribute[name] for name in part) for part in shared}
+
+
+def _from_file(path: Path, domain: Domain, columns: Mapping[str, Marginal]) -> Workload:
+    """A YAML or JSON list: each entry a list of columns, or {columns: […], weight: 2}."""
+    import yaml
+
+    try:
+        entries = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError:
+        raise OptionError(
+            f'the workload "{path}" is neither a degree (1, 2, 3) nor a file that can be read. Nothing was read.'
+        ) from None
+    except (yaml.YAMLError, UnicodeDecodeError):
+        raise OptionError(f'the workload file "{path}" is not valid YAML or JSON. Nothing was read.') from None
+    if not isinstance(entries, list) or not entries:
+        raise OptionError(f'the workload file "{path}" must hold a list of marginals. Nothing was read.')
+    weights: dict[Marginal, float] = {}
+    for number, entry in enumerate(entries, start=1):
+        names, weight = _entry(entry, path, number)
+        marginal = domain.marginal(name for column in names for name in _attributes(column, columns))
+        weights[marginal] = weights.get(marginal, 0.0) + weight
+    return Workload(weights)
+
+
+def _entry(entry: Any, path: Path, number: int) -> tuple[Sequence[str], float]:
+    names = entry.get("columns") if isinstance(entry, dict) else entry
+    weight = entry.get("weight", 1.0) if isinstance(entry, dict) else 1.0
+    if not isinstance(names, list) or not names or not isinstance(weight, int | float):
+        raise OptionError(
+            f'entry {number} of the workload file "{path}" must be a list of columns, or columns and a weight.'
+        )
+    return [str(name) for name in names], float(weight)
+
+
+def _attributes(column: str, columns: Mapping[str, Marginal]) -> Marginal:
+    if column not in columns:
+        raise OptionError(f'unknown column "{column}"; columns: {listing(columns)}.{suggestion(column, columns)}')
+    return columns[column]

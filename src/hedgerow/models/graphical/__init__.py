@@ -1,0 +1,1 @@
+"""Graphical models: plan, fit, inference, draw."""

@@ -1,0 +1,155 @@
+"""A graphical model: the distribution proportional to the product of e^potential over its cliques.
+
+This is the maximum-entropy distribution among those with its clique marginals, which is what makes it the natural
+answer to a set of noisy marginals (McKenna, Sheldon, Miklau 2019).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from hedgerow import _model
+from hedgerow.coded.domain import CodedTable, Counts, Domain, Marginal
+from hedgerow.coded.query import MarginalQuery
+from hedgerow.errors import HedgerowError, LimitError, ReleaseError
+from hedgerow.models.graphical.inference import Inference, TooLargeError
+from hedgerow.models.graphical.junction import Plan, plan
+from hedgerow.models.model import State, block_coins
+from hedgerow.progress import Limits
+
+SAMPLE_ROWS = 1 << 20
+"""Rows drawn once to estimate marginals that cannot be computed exactly."""
+
+
+class GraphicalModel:
+    """Potentials on the leaves of a plan, calibrated on construction.
+
+    `memory` bounds the tables of `marginal` and `answers`; the model itself takes `plan.bytes`.
+    """
+
+    kind: str = "graphical"
+
+    def __init__(self, plan: Plan, potentials: Counts, total: float, memory: int = Limits.memory):
+        self.plan = plan
+        self.potentials = potentials
+        self._total = float(total)
+        self._memory = memory
+        self._network: _model.Network = plan.network()
+        self._probabilities = np.empty(plan.leaf_cells)
+        self.log_partition = self._network.calibrate(potentials, self._probabilities)
+        if not math.isfinite(self.log_partition):
+            raise HedgerowError("no cell of the model has any weight: its structural zeros exclude every row.")
+        self._inference = Inference(plan, self._network, self._probabilities, memory)
+
+    @classmethod
+    def uniform(cls, domain: Domain, total: float, cliques: Sequence[Marginal] = ()) -> GraphicalModel:
+        """Every row equally likely: what is known before anything is measured."""
+        structure = plan(domain, cliques)
+        return cls(structure, np.zeros(structure.leaf_cells), total)
+
+    @property
+    def domain(self) -> Domain:
+        return self.plan.layout.domain
+
+    @property
+    def total(self) -> float:
+        return self._total
+
+    @property
+    def cliques(self) -> list[Marginal]:
+        """The cliques that have a potential; attributes that were never measured stand alone."""
+        return self.plan.cliques
+
+    def potential(self, clique: Marginal) -> Counts:
+        """The potential of one of `cliques`, with its axes in domain order."""
+        number = self.cliques.index(clique)
+        return self.plan.layout.shown(self.potentials[self.plan.leaf_places[number]], self.plan.leaves[number])
+
+    def marginal(self, marginal: Marginal) -> Counts:
+        """Expected counts, exact where that is feasible; otherwise the estimate of `sampled`."""
+        layout = self.plan.layout
+        axes = layout.axes(marginal)
+        if tuple(marginal) != layout.marginal(axes):
+            raise HedgerowError(f"the attributes of {marginal} must be distinct and in domain order.")
+        try:
+            return layout.shown(self._total * self._inference.probabilities(axes), axes)
+        except TooLargeError:
+            return self.sampled(marginal)[0]
+
+    def answers(self, queries: Sequence[MarginalQuery]) -> Iterator[Counts]:
+        """Flat answers in order; tables that several queries need are computed once."""
+        for query in queries:
+            yield query.aggregate(self.marginal(query.attributes))
+
+    def is_exact(self, marginal: Marginal) -> bool:
+        """Whether `marginal` computes this one exactly. Costs as much as computing it."""
+        try:
+            self._inference.probabilities(self.plan.layout.axes(marginal))
+        except TooLargeError:
+            return False
+        return True
+
+    def sampled(self, marginal: Marginal) -> tuple[Counts, float]:
+        """Counts of a fixed large sample, scaled to the total, and their expected L1 distance from the exact ones.
+
+        The error is that of independent rows, Σ √(2p/πn)·total with the sample's own p; rows of a rounded sample
+        are at least as even.
+        """
+        shape = self.domain.shape(marginal)
+        cells = math.prod(shape)
+        if 8 * cells > self._memory:
+            raise LimitError(
+                f"the marginal {' × '.join(marginal)} has {cells:,} cells ({8 * cells:,} bytes); "
+                f"{self._memory:,} bytes are allowed. Nothing was computed. "
+                "Ask for fewer attributes or allow more memory."
+            )
+        key = np.zeros(SAMPLE_ROWS, dtype=np.int64)
+        for name, size in zip(marginal, shape, strict=True):
+            key = key * size + self._sample[name]
+        share = np.bincount(key, minlength=cells) / SAMPLE_ROWS
+        error = self._total * float(np.sqrt(share * (2 / math.pi / SAMPLE_ROWS)).sum())
+        return self._total * share.reshape(shape), error
+
+    @cached_property
+    def _sample(self) -> CodedTable:
+        return self.draw(SAMPLE_ROWS, block_coins(0, 0))
+
+    def draw(self, rows: int, coins: np.random.Generator) -> CodedTable:
+        """Rows whose counts follow the model as closely as whole rows can, in random order.
+
+        Given its neighbours, each value of an attribute gets its expected count rounded up or down, slice by slice,
+        spread evenly over what was drawn before, so what is conditionally independent in the model is so in the rows.
+        """
+        return self._draw(rows, coins, systematic=True)
+
+    def draw_independent(self, rows: int, coins: np.random.Generator) -> CodedTable:
+        """Rows drawn one by one, independently of each other."""
+        return self._draw(rows, coins, systematic=False)
+
+    def _draw(self, rows: int, coins: np.random.Generator, systematic: bool) -> CodedTable:
+        table: CodedTable = {attribute.name: np.zeros(rows, dtype=attribute.dtype) for attribute in self.domain}
+        words = coins.integers(1, 2**64, size=4, dtype=np.uint64)
+        self._network.draw([table[name] for name in self.plan.layout.names], words.tolist(), systematic)
+        return table
+
+    def state(self) -> State:
+        values = {
+            "cliques": [list(clique) for clique in self.cliques],
+            "order": list(self.plan.order),
+            "total": self._total,
+        }
+        return State(self.kind, values, {"potentials": self.potentials})
+
+    @classmethod
+    def from_state(cls, domain: Domain, state: State) -> GraphicalModel:
+        """The same model: the elimination order is part of the state, so the same coins draw the same rows."""
+        values = state.values
+        structure = plan(domain, [tuple(clique) for clique in values["cliques"]], values["order"])
+        potentials = np.ascontiguousarray(state.arrays["potentials"], dtype=np.float64)
+        if potentials.shape != (structure.leaf_cells,) or sorted(values["order"]) != sorted(domain.names):
+            raise ReleaseError("the model's potentials do not fit its cliques; the release is damaged.")
+        return cls(structure, potentials, values["total"])

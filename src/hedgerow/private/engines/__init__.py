@@ -1,0 +1,29 @@
+"""Where the table lives. Private side: engines see rows and exact counts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hedgerow.private.engines.engine import Engine
+
+__all__ = ["open_engine"]
+
+
+def open_engine(table: Any, *, bounding_key: bytes | None = None, memory: int = 4 << 30) -> Engine:
+    """An engine for a table: a path, a URL, a pandas or polars frame, or anything with the Arrow C interface.
+
+    No row is read yet. `bounding_key` is the secret of contribution bounding; it is fresh for every engine unless
+    an audit needs two engines to agree. `memory` is what the whole run may take: a sixteenth of it may hold coded
+    rows, further ones go to disk.
+    """
+    from hedgerow.private.engines.arrow import ArrowEngine
+    from hedgerow.private.engines.sql.location import is_url, open_database
+    from hedgerow.private.sources.source import open_source
+
+    if is_url(table):
+        database = open_database(table, memory)
+        from hedgerow.private.engines.sql.engine import SqlEngine
+
+        return SqlEngine(database, bounding_key=bounding_key, memory=memory)
+    return ArrowEngine(open_source(table), bounding_key=bounding_key, memory=memory // 16)

@@ -1,0 +1,212 @@
+"""The embedded engine: the table is encoded once into narrow columns and counted by the compiled kernel."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Self, TypeAlias
+
+import numpy as np
+
+from hedgerow import _count
+from hedgerow.coded.domain import CodedTable, Domain, IntArray
+from hedgerow.coded.query import MarginalQuery, Query
+from hedgerow.errors import HedgerowError, LimitError, TableError
+from hedgerow.private.bounding import Holders, Persons, fresh_key, kept_rows
+from hedgerow.private.engines.storage import Columns
+from hedgerow.private.exact import Exact, ExactCounts, SparseCounts
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from hedgerow.private.sources.source import Source
+    from hedgerow.schema import Encoding, Schema
+
+MOST_CELLS = 1 << 62
+"""Cells are numbered in 64 bits."""
+_ALWAYS_DENSE = 1 << 16
+_NEVER_DENSE = 1 << 24
+_DENSE_PER_ROW = 8
+_CELLS_AT_ONCE = 1 << 18
+_WORTH_A_THREAD = 1 << 20
+IN_MEMORY = 1 << 28
+"""Bytes of codes that stay in memory unless another number is given."""
+Answer: TypeAlias = IntArray | tuple[IntArray, IntArray]
+"""Dense counts, or the occupied cells in order and their counts."""
+
+
+class ArrowEngine:
+    """Counts a table in this process. Implements `hedgerow.private.engines.engine.Engine`."""
+
+    def __init__(
+        self,
+        source: Source | None,
+        *,
+        bounding_key: bytes | None = None,
+        threads: int | None = None,
+        memory: int = IN_MEMORY,
+    ):
+        self._source = source
+        self._memory = memory
+        self._key = fresh_key() if bounding_key is None else bounding_key
+        self._threads = min(2, os.cpu_count() or 1) if threads is None else threads
+        self._table: Columns | None = None
+
+    @classmethod
+    def from_codes(cls, domain: Domain, columns: CodedTable, *, threads: int | None = None) -> Self:
+        """An engine over rows that are coded already: nothing to encode, one row is one person."""
+        engine = cls(None, threads=threads)
+        engine._table = Columns.of(domain, columns)
+        return engine
+
+    def header(self) -> tuple[str, ...]:
+        """Column names; of coded rows, attribute names."""
+        return self._prepared.domain.names if self._source is None else self._source.header()
+
+    def prepare(self, encoding: Encoding) -> None:
+        """Encode chunk by chunk, then keep at most θ rows of every person.
+
+        Memory is that of the encoded table up to what is allowed (the rest goes to disk), one batch, and the names of
+        the persons where the schema has them.
+        """
+        if self._source is None:
+            if encoding.domain != self._prepared.domain:
+                raise HedgerowError("coded rows can be prepared for their own domain only.")
+            return
+        self._table = None
+        columns = list(dict.fromkeys([*encoding.columns, *([encoding.person] if encoding.person is not None else [])]))
+        coded = Columns(encoding.domain, self._memory)
+        persons = Persons()
+        for batch in self._source.batches(columns):
+            _refuse_nested(batch)
+            coded.append(encoding.encode(batch), batch.num_rows)
+            if encoding.person is not None:
+                persons.add(batch.column(encoding.person))
+        if encoding.person is not None:
+            coded = coded.kept(kept_rows(persons, coded.views(), encoding.rows_per_person, self._key))
+        self._table = coded
+
+    def people_per_value(self, schema: Schema, column: str) -> Exact[Mapping[str, int]]:
+        """A pass over one open column (and the person's) before the table is encoded."""
+        assert self._source is not None
+        wanted = [column, *([schema.person] if schema.person is not None else [])]
+        holders = Holders()
+        for batch in self._source.batches(wanted):
+            person = batch.column(schema.person) if schema.person is not None else None
+            holders.add(schema.open_values(column, batch.column(column)), person)
+        return Exact(holders.per_value(schema.max_rows_per_person, self._key))
+
+    def count(self, queries: Sequence[Query]) -> Iterator[Exact[ExactCounts]]:
+        """One exact answer per query, in order, counted as they are consumed.
+
+        Dense up to 8 cells per row (and always up to 2¹⁶ cells, never beyond 2²⁴), otherwise occupied cells alone.
+        """
+        table = self._prepared
+        for query in queries:
+            check_query(query, table.domain)
+        return self._answers(table, queries)
+
+    def _answers(self, table: Columns, queries: Sequence[Query]) -> Iterator[Exact[ExactCounts]]:
+        """Queries go to the kernel in batches that share a scan, small enough for their answers to stay in cache."""
+        dense = most_dense(table.rows)
+        for batch in _batches(queries, dense):
+            answers = self._count_batch(table, batch, dense)
+            answers.reverse()
+            while answers:  # an answer that was consumed gives its buffer back before the next batch is counted
+                yield Exact(_counts(answers.pop()))
+
+    def _count_batch(self, table: Columns, batch: Sequence[Query], dense: int) -> list[Answer]:
+        """Block by block; counts of blocks add up."""
+        plans = [_plan(query, table.domain) for query in batch]
+        touched = sorted({table.domain.place(name) for query in batch for name in _names(query)})
+        answers: list[Answer] = []
+        for columns, rows in table.blocks(touched):
+            threads = self._threads if rows * len(batch) >= _WORTH_A_THREAD else 1
+            counted = _count.count(columns, rows, plans, dense, threads)
+            answers = [_sum(*pair) for pair in zip(answers, counted, strict=True)] if answers else counted
+        return answers
+
+    @property
+    def _prepared(self) -> Columns:
+        if self._table is None:
+            raise HedgerowError("an engine must be prepared before it can count.")
+        return self._table
+
+
+def most_dense(rows: int) -> int:
+    """How many cells may be written out one by one: in proportion to the rows, neither few nor very many."""
+    return max(_ALWAYS_DENSE, min(_NEVER_DENSE, _DENSE_PER_ROW * rows))
+
+
+def _refuse_nested(batch: pa.RecordBatch) -> None:
+    """Lists and structs have no cell; their type is metadata, so it may be named."""
+    import pyarrow as pa
+
+    for field in batch.schema:
+        if pa.types.is_nested(field.type):
+            raise TableError(f'the column "{field.name}" has the type "{field.type}", which no kind of column holds.')
+
+
+def check_query(query: Query, domain: Domain) -> None:
+    """Who counts trusts shapes: they must be those of the coded columns, and cells must have numbers."""
+    if isinstance(query, MarginalQuery):
+        names, sizes = query.attributes, query.base_shape
+    else:
+        names, sizes = query.splits_on, query.split_sizes
+        if query.label is not None and domain[query.label].size != query.label_size:
+            raise HedgerowError(f"{query!r} was made for another domain.")
+    if domain.shape(names) != sizes:
+        raise HedgerowError(f"{query!r} was made for another domain.")
+    if math.prod(query.shape) > MOST_CELLS:
+        raise LimitError(
+            f"{query!r} has more than 2^62 cells, which is more than can be numbered. Nothing was counted. "
+            "Hint: use fewer attributes, or coarser levels."
+        )
+
+
+def _batches(queries: Sequence[Query], dense_cells: int) -> Iterator[list[Query]]:
+    """Consecutive queries whose dense counts together have at most _CELLS_AT_ONCE cells, or one larger query."""
+    batch: list[Query] = []
+    cells = 0
+    for query in queries:
+        size = min(math.prod(query.shape), dense_cells)
+        if batch and cells + size > _CELLS_AT_ONCE:
+            yield batch
+            batch, cells = [], 0
+        batch.append(query)
+        cells += size
+    if batch:
+        yield batch
+
+
+def _names(query: Query) -> tuple[str, ...]:
+    """The attributes that a query looks at."""
+    if isinstance(query, MarginalQuery):
+        return query.attributes
+    return query.splits_on if query.label is None else (*query.splits_on, query.label)
+
+
+def _sum(first: Answer, second: Answer) -> Answer:
+    """Counts of two sets of rows together."""
+    if isinstance(first, tuple) and isinstance(second, tuple):
+        cells, place = np.unique(np.concatenate([first[0], second[0]]), return_inverse=True)
+        counts: IntArray = np.zeros(len(cells), dtype=np.int64)
+        np.add.at(counts, place, np.concatenate([first[1], second[1]]))
+        return cells, counts
+    assert isinstance(first, np.ndarray)
+    first += second
+    return first
+
+
+def _plan(query: Query, domain: Domain) -> _count.Marginal | _count.Tree:
+    if isinstance(query, MarginalQuery):
+        places = [domain.place(name) for name in query.attributes]
+        return _count.Marginal(places, query.shape, query.levels, query.blocks)
+    places = [domain.place(name) for name in query.splits_on]
+    label = None if query.label is None else domain.place(query.label)
+    return _count.Tree(places, query.split_sizes, query.split, query.child, query.leaves, label, query.label_size)
+
+
+def _counts(answer: Answer) -> ExactCounts:
+    return SparseCounts(*answer) if isinstance(answer, tuple) else answer

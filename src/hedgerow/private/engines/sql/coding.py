@@ -1,0 +1,173 @@
+"""A table as codes, inside its database, with at most θ rows of every person.
+
+**Coding.** SQL never re-implements a kind of column. The distinct values of a column (or of a group's columns) are
+numbered in the database; the numbered values come here, where the schema's own encoder gives each its codes; the codes
+go back as (number, code), and the table is joined with them. A row's codes follow from its own values alone, as they
+must: texts are compared by their bytes, whatever collation they have.
+
+**Bounding.** The rule of `hedgerow.private.bounding` in SQL: MD5 of KEY|PERSON|CODE,CODE,…|DUPLICATE, the θ smallest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import ibis
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hedgerow.coded.domain import Attribute, IntArray
+from hedgerow.errors import LimitError, TableError
+from hedgerow.private.engines.sql.database import Database, md5
+from hedgerow.schema import Encoding
+from hedgerow.schema.encoding import Block
+
+UNKNOWN = -1
+"""The code of a value that was not there when the distinct ones were read."""
+
+
+def code_in_place(database: Database, encoding: Encoding, key: bytes, memory: int) -> Any:
+    """The coded, bounded table, computed once: `c3` holds the codes of attribute number 3."""
+    with database.snapshot():
+        places = {name: place for place, name in enumerate(encoding.columns)}
+        values = _keyed(database, encoding)
+        joined = values
+        maps = []
+        for block in encoding.blocks:
+            columns = [places[name] for name in block.columns]
+            codes = _code_map(database, values, block, columns, encoding, memory)
+            maps.append(codes)
+            joined = joined.left_join(
+                codes, [(name, _theirs(name)) for place in columns for name in (_value(place), _blank(place))]
+            )
+        owner = [] if encoding.person is None else ["person", "owner"]
+        codes = {
+            _code(place): joined[_code(place)].fill_null(UNKNOWN).cast(_narrow(attribute))
+            for place, attribute in enumerate(encoding.domain)
+        }
+        coded = joined.select(*owner, **codes)
+        if encoding.person is not None:
+            secret = database.upload({"secret": pa.array([key.hex()])})
+            maps.append(secret)
+            coded = _bounded(coded, secret, list(codes), encoding.rows_per_person)
+        held = database.hold(coded)
+        for each in maps:
+            database.drop(each)
+    return held
+
+
+def _keyed(database: Database, encoding: Encoding) -> Any:
+    """Every column as what it is told apart by: a value that is never null, and whether there was none.
+
+    Equality of such pairs is plain equality, which every database can join by hashing.
+    """
+    table = database.table
+    keyed: dict[str, Any] = {}
+    for place, name in enumerate(encoding.columns):
+        column = table[name]
+        filled = column.fill_null(_placeholder(column.type()))
+        keyed[_value(place)] = database.exact(filled) if column.type().is_string() else filled
+        keyed[_blank(place)] = column.isnull()
+    if encoding.person is not None:
+        person = _person_text(table[encoding.person], encoding.person)
+        keyed |= {"person": person, "owner": database.exact(person)}
+    return table.select(**keyed)
+
+
+def _placeholder(kind: Any) -> Any:
+    if kind.is_string():
+        return ""
+    if kind.is_binary():
+        return ibis.literal(b"")
+    if kind.is_boolean():
+        return False
+    return ibis.literal("1970-01-01").cast(kind) if kind.is_temporal() else ibis.literal(0).cast(kind)
+
+
+def _person_text(column: Any, name: str) -> Any:
+    """One text per person and one person per text, empty where there is none."""
+    if not (column.type().is_string() or column.type().is_integer()):
+        raise TableError(
+            f'the column "{name}", which names a person, has the type "{column.type()}"; a database can only bound '
+            "persons that are named by text or whole numbers. Nothing was spent. Hint: give a view in which the column "
+            "is text, or raise --max-memory so that rows are bounded here."
+        )
+    return column.cast("string").fill_null("")
+
+
+def _code_map(
+    database: Database, values: Any, block: Block, columns: Sequence[int], encoding: Encoding, memory: int
+) -> Any:
+    """A table of a block's distinct values and their codes, inside the database."""
+    names = [name for place in columns for name in (_value(place), _blank(place))]
+    numbered = database.hold(values.select(*names).distinct().mutate(number=ibis.row_number().cast("int64")))
+    numbers: list[IntArray] = []
+    coded: list[tuple[IntArray, ...]] = []
+    attributes = [(_code(encoding.domain.place(attribute.name)), attribute) for attribute in block.attributes]
+    for batch in database.fetch(numbered):
+        memory -= batch.num_rows * 8 * (1 + len(attributes))
+        if memory < 0:
+            raise LimitError(
+                f"{' × '.join(block.columns)} has more distinct values than fit --max-memory. Nothing was spent. Hint: "
+                "give a view in which it is rounded, or raise --max-memory."
+            )
+        texts = [database.table[name].type().is_string() for name in block.columns]
+        numbers.append(batch.column("number").to_numpy())
+        coded.append(block.encode(_original(batch, block.columns, columns, texts)).codes)
+    uploaded: dict[str, Any] = {"number": np.concatenate(numbers) if numbers else np.empty(0, dtype=np.int64)}
+    for each, (name, attribute) in enumerate(attributes):
+        codes = np.concatenate([parts[each] for parts in coded]) if coded else np.empty(0)
+        uploaded[name] = codes.astype(_narrow(attribute))
+    codes_of = database.upload(uploaded)
+    answer = numbered.inner_join(codes_of, "number").select(
+        *(name for name, _ in attributes), **{_theirs(name): numbered[name] for name in names}
+    )
+    held = database.hold(answer)
+    database.drop(numbered)
+    database.drop(codes_of)
+    return held
+
+
+def _original(batch: pa.RecordBatch, names: Sequence[str], columns: Sequence[int], texts: Sequence[bool]) -> pa.Table:
+    """The values that a batch of keys stands for."""
+    arrays = []
+    for place, is_text in zip(columns, texts, strict=True):
+        values = batch.column(_value(place))
+        if is_text:
+            values = values.cast(pa.string())
+        arrays.append(pc.if_else(batch.column(_blank(place)), pa.scalar(None, values.type), values))
+    return pa.table(arrays, names=list(names))
+
+
+def _bounded(coded: Any, secret: Any, codes: Sequence[str], rows_per_person: int) -> Any:
+    """The rows that stay."""
+    alike = ibis.window(group_by=["owner", *codes], order_by="owner")
+    numbered = coded.mutate(duplicate=ibis.row_number().over(alike)).cross_join(secret)
+    row = ibis.literal(",").join([numbered[name].cast("string") for name in codes])
+    text = ibis.literal("|").join([numbered.secret, numbered.person, row, numbered.duplicate.cast("string")])
+    hashed = numbered.select("owner", *codes, digest=md5(text))
+    own = ibis.window(group_by="owner", order_by="digest")
+    placed = hashed.mutate(place=ibis.row_number().over(own))
+    return placed.filter(placed.place < rows_per_person).select(*codes)
+
+
+def _narrow(attribute: Attribute) -> str:
+    return "int16" if attribute.size < 1 << 15 else "int32"
+
+
+def _code(place: int) -> str:
+    return f"c{place}"
+
+
+def _value(place: int) -> str:
+    return f"v{place}"
+
+
+def _blank(place: int) -> str:
+    return f"n{place}"
+
+
+def _theirs(name: str) -> str:
+    return f"m_{name}"

@@ -1,0 +1,154 @@
+"""A private table in a database: what is asked of every database, and what they say when they refuse.
+
+Everything is asked through ibis, so that a table looks the same wherever it lives; `duckdb`, `postgres` and `spark`
+hold what differs. A session reads the table and writes nothing but temporary tables that it alone can see and that
+vanish with it. What drivers say may quote rows, statements or credentials, so not a word of it is passed on.
+"""
+
+from __future__ import annotations
+
+import datetime
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, ClassVar
+
+import ibis
+import pyarrow as pa
+from ibis.common.exceptions import IbisError, TableNotFound
+
+from hedgerow.errors import HedgerowError, TableError
+from hedgerow.private.sources.source import BATCH_ROWS, unique_names, wanted_columns
+
+_FIRST_DAY, _LAST_DAY = datetime.date(1, 1, 1), datetime.date(9999, 12, 31)
+
+
+class Database:
+    """A table behind a session of its own. Implements `hedgerow.private.sources.source.Source`."""
+
+    name: ClassVar[str]
+    form: ClassVar[str]
+    """What its URLs look like."""
+    at_once: ClassVar[int] = 32
+    """Marginals that share a statement, which has a way to travel."""
+
+    def __init__(self, location: str, memory: int):
+        self.what = f"the table in {self.name}"
+        self._held = 0
+        self._secret = secrets.token_hex(8)
+        with self.asking():
+            self._backend, table = self._open(location, memory)
+            self.table = _readable(table)
+        self._header = unique_names(self.table.columns, self.what)
+
+    def _open(self, location: str, memory: int) -> tuple[Any, Any]:
+        """The ibis backend and the table, from what stands behind the scheme of a URL."""
+        raise NotImplementedError
+
+    def exact(self, text: Any) -> Any:
+        """Text as its bytes: under a collation texts can be equal that a declaration tells apart."""
+        raise NotImplementedError
+
+    def _reason(self, error: Exception) -> str | None:
+        """Why the driver raised, in words of ours; None if this is no error of the driver."""
+        raise NotImplementedError
+
+    def snapshot(self) -> AbstractContextManager[Any]:
+        """Statements inside see the table as it is at one moment, where the database can do that."""
+        return nullcontext()
+
+    def tally(self, table: Any, cells: Sequence[Any]) -> Any:
+        """How many rows reach each number, where every row has several. Here: a scan for each, in one statement."""
+        return ibis.union(*(table.select(cell=cell).group_by("cell").agg(rows=count) for cell in cells))
+
+    def header(self) -> tuple[str, ...]:
+        return self._header
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        wanted = wanted_columns(columns, self._header, self.what)
+        return self.fetch(self.table.select(*wanted))
+
+    def fetch(self, question: Any) -> Iterator[pa.RecordBatch]:
+        """The rows of an ibis expression."""
+        with self.asking():
+            yield from self._backend.to_pyarrow_batches(question, chunk_size=BATCH_ROWS)
+
+    def fetch_all(self, question: Any) -> pa.Table:
+        """All rows at once, of the types that ibis declares: databases narrow a constant as they like."""
+        kinds = question.schema().to_pyarrow()
+        found = list(self.fetch(question))
+        return pa.Table.from_batches(found).cast(kinds) if found else kinds.empty_table()
+
+    def hold(self, question: Any) -> Any:
+        """The rows of an ibis expression, computed once and kept for this session alone."""
+        with self.asking():
+            return self._backend.create_table(self._next_name(), question, temp=True)
+
+    def upload(self, columns: Mapping[str, Any]) -> Any:
+        """Numbers of ours as a table of this session."""
+        with self.asking():
+            return self._backend.create_table(self._next_name(), pa.table(dict(columns)), temp=True)
+
+    def drop(self, held: Any) -> None:
+        with self.asking():
+            self._backend.drop_table(held.get_name(), force=True)
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """Turns what a driver raises into a sentence of ours."""
+        try:
+            yield
+        except HedgerowError:
+            raise
+        except Exception as error:
+            reason = self._reason(error)
+            if reason is None and isinstance(error, TableNotFound):
+                reason = "there is no such table, or it may not be seen"
+            if reason is None and isinstance(error, IbisError):
+                reason = "something was asked that it cannot do"
+            if reason is None and isinstance(error, pa.ArrowException | ArithmeticError | ValueError):
+                reason = "it holds a value that no program here can hold"
+            if reason is None:
+                raise
+            raise TableError(
+                f"{self.what} cannot be used: {reason}. Nothing was changed there; what was charged before stays "
+                "charged."
+            ) from None
+
+    def _next_name(self) -> str:
+        """No two sessions share a name, also where they can see each other's tables."""
+        self._held += 1
+        return f"hedgerow_{self._secret}_{self._held}"
+
+    def _bad_location(self) -> TableError:
+        return TableError(f"a table in {self.name} is named {self.form}. Nothing was read.")
+
+
+def count(table: Any) -> Any:
+    return table.count()
+
+
+def _readable(table: Any) -> Any:
+    """The table with every column as a type that an encoding reads, the same in every database.
+
+    Days outside the calendar that programs share (infinity too) move to its ends, where declared bounds clip them.
+    """
+    columns = {}
+    for name, kind in table.schema().items():
+        column = table[name]
+        if kind.is_nested():
+            raise TableError(f'the column "{name}" has the type "{kind}", which no kind of column holds.')
+        if kind.is_decimal() and (kind.precision is None or kind.scale is None):
+            column = column.cast("float64")
+        elif kind.is_date() or kind.is_timestamp():
+            ends = [ibis.literal(str(day)).cast(kind) for day in (_FIRST_DAY, _LAST_DAY)]
+            column = ibis.cases((column < ends[0], ends[0]), (column > ends[1], ends[1]), else_=column)
+        elif not (kind.is_numeric() or kind.is_boolean() or kind.is_string() or kind.is_binary()):
+            column = column.cast("string")
+        columns[name] = column
+    return table.select(**columns)
+
+
+@ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]
+def md5(text: str) -> str:  # type: ignore[empty-body]
+    """Lower-case hexadecimal, under this name in every database."""

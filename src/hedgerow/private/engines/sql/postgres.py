@@ -1,0 +1,84 @@
+"""PostgreSQL: a database server."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any
+from urllib.parse import unquote
+
+import ibis
+import psycopg
+
+from hedgerow.private.engines.sql.database import Database
+
+
+class PostgreSQL(Database):
+    """What a URL leaves out (host, port, user, password) comes from the environment and the files that libpq reads."""
+
+    name = "PostgreSQL"
+    form = "postgres://[USER@][HOST[:PORT]]/DATABASE/[SCHEMA.]TABLE"
+
+    def _open(self, location: str, memory: int) -> tuple[Any, Any]:
+        server, _, path = location.partition("/")
+        user, _, address = server.rpartition("@")
+        host, _, port = address.rpartition(":") if address.rpartition(":")[2].isdigit() else (address, "", "")
+        database, _, table = path.partition("/")
+        if not database or not table:
+            raise self._bad_location()
+        backend = ibis.postgres.connect(
+            host=unquote(host).strip("[]") or None,
+            port=int(port) if port else None,
+            user=unquote(user) or None,
+            database=unquote(database),
+        )
+        backend.con.execute("SET jit = off")  # compiling a statement takes longer than it saves
+        backend.con.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        schema, _, name = unquote(table).rpartition(".")
+        found = backend.table(name, database=schema or None)
+        return backend, found.select(**{name: _plain(found[name]) for name in found.columns})
+
+    def snapshot(self) -> AbstractContextManager[Any]:
+        transaction: AbstractContextManager[Any] = self._backend.con.transaction()
+        return transaction
+
+    def hold(self, question: Any) -> Any:
+        """Statistics are gathered at once: without them joins are planned for tables of another size."""
+        held = super().hold(question)
+        with self.asking():
+            self._backend.con.execute(f'ANALYZE "{held.get_name()}"')
+        return held
+
+    def exact(self, text: Any) -> Any:
+        return _convert_to(text, "UTF8")
+
+    def _reason(self, error: Exception) -> str | None:
+        if not isinstance(error, psycopg.Error):
+            return None
+        state = error.sqlstate or ""
+        if state == "42501":
+            return "permission denied; reading the table and making temporary tables (TEMPORARY) are needed"
+        if state in ("42P01", "42703", "3F000"):
+            return "the table or one of its columns is not there"
+        if state.startswith("53"):
+            return "the server has too little memory or disk"
+        if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+            return "the server cannot be reached, refused the login, or ended the connection"
+        return "the server refused"
+
+
+def _plain(column: Any) -> Any:
+    """What other programs can hold: texts as text, and of decimals those that are numbers."""
+    kind = column.type()
+    if kind.is_decimal() and kind.precision is not None:
+        return column.nullif(ibis.literal("NaN").cast(kind))
+    return _text(column) if kind.is_string() else column
+
+
+@ibis.udf.scalar.builtin(name="text")  # type: ignore[untyped-decorator]
+def _text(value: str) -> str:  # type: ignore[empty-body]
+    """Plain text of what ibis takes for text already: enumerations, padded and case-blind texts."""
+
+
+@ibis.udf.scalar.builtin(name="convert_to")  # type: ignore[untyped-decorator]
+def _convert_to(text: str, encoding: str) -> bytes:  # type: ignore[empty-body]
+    """Bytes of a text."""

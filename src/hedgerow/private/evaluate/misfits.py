@@ -1,0 +1,102 @@
+"""How many values of a table its schema does not hold, by column. PRIVATE: these are exact counts of real rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hedgerow.errors import OptionError
+from hedgerow.pages.markup import tag
+from hedgerow.pages.shell import private_page, table
+from hedgerow.release.files import write_private
+from hedgerow.schema import Schema
+from hedgerow.schema.arrays import texts
+
+if TYPE_CHECKING:
+    from hedgerow.private.sources.source import Source
+
+
+@dataclass
+class Misfits:
+    """Counts for one column (or one group): rows, blanks without `missing`, other values that are not declared."""
+
+    columns: tuple[str, ...]
+    fate: str
+    rows: int = 0
+    blank: int = 0
+    outside: int = 0
+
+
+def count_misfits(batches: Iterable[pa.RecordBatch], schema: Schema) -> list[Misfits]:
+    """Misfits of every column and group, in order. No value is kept."""
+    encoding = _settled(schema).encoding()
+    counted: dict[tuple[str, ...], Misfits] = {}
+    for batch in batches:
+        for columns, outside in encoding.outside(batch).items():
+            misfits = counted.setdefault(columns, Misfits(columns, _fate(schema, columns)))
+            blank = _blank(batch, columns)
+            misfits.rows += len(outside)
+            misfits.blank += int((outside & blank).sum())
+            misfits.outside += int((outside & ~blank).sum())
+    waiting = {name for name, kind in schema.discoveries if kind == "values"}
+    return [misfits for columns, misfits in counted.items() if not waiting & set(columns)]
+
+
+def write_misfits(source: Source, schema: Schema, path: Path) -> list[Misfits]:
+    """Count, and write a page marked PRIVATE that only its owner can read. Columns are named, values never."""
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise OptionError(f'"{path}" cannot be written. Nothing was read.')
+    misfits = count_misfits(source.batches(list(schema.columns)), schema)
+    write_private(path, _page(schema, misfits))
+    return misfits
+
+
+def _settled(schema: Schema) -> Schema:
+    """The schema with what still waits for discovery filled in by one cell: its bounds count, its cells do not."""
+    for name, kind in schema.discoveries:
+        schema = schema.with_values(name, []) if kind == "values" else schema.with_bins(name, [])
+    data = schema.to_dict()
+    if "groups" in data:
+        data["groups"] = [group for group in data["groups"] if group["allowed"] != "public"]
+    return Schema.from_dict(data)
+
+
+def _fate(schema: Schema, columns: tuple[str, ...]) -> str:
+    return "replaced by allowed combinations" if len(columns) > 1 else schema.columns[columns[0]].fate
+
+
+def _blank(batch: pa.RecordBatch, columns: tuple[str, ...]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    blank = np.ones(batch.num_rows, dtype=bool)
+    for name in columns:
+        said = texts(batch.column(name))
+        blank &= np.asarray(pc.fill_null(pc.equal(said, ""), True).to_numpy(zero_copy_only=False))
+    return blank
+
+
+def _page(schema: Schema, misfits: list[Misfits]) -> str:
+    name = schema.dataset or "this table"
+    rows = [
+        [
+            " + ".join(each.columns),
+            f"{each.rows:,}",
+            f"{each.blank:,}",
+            f"{each.outside:,}",
+            each.fate if each.outside else "",
+        ]
+        for each in misfits
+    ]
+    header = ["column", "rows", "blank, undeclared", "other misfits", "they are"]
+    return private_page(
+        f"misfits of {name}",
+        tag("h1", f"Misfits of {name}"),
+        tag("p", "Values that the schema does not hold. They are not errors: each is coded as the last column says."),
+        tag("p", "Exact counts of real rows: do not set bounds from them."),
+        table(header, rows, figures=(1, 2, 3)),
+    )

@@ -1,0 +1,119 @@
+"""From two coded tables to the PRIVATE page: what the page shows is worked out here and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hedgerow.coded.domain import CodedTable, Counts
+from hedgerow.pages.distributions import MOST_CODES, Distribution
+from hedgerow.pages.evaluation import MOST_MAPPED, CorrelationView, EvaluationView, FigureView, evaluation_page
+from hedgerow.private.evaluate.correlations import Correlations, cramers_v, kendall, pearson
+from hedgerow.private.evaluate.evaluation import Comparison
+from hedgerow.private.evaluate.figures import named
+from hedgerow.private.evaluate.marginals import distances, worst_marginals
+from hedgerow.private.sources.coded import rows_of
+from hedgerow.release.files import write_private
+
+MACHINES = {"svm": "linear support vector machine", "boosting": "gradient-boosted trees"}
+
+
+def write_report(path: Path, comparison: Comparison, figures: Mapping[str, Any]) -> None:
+    """Write the page; only its owner can read it."""
+    write_private(path, evaluation_page(view_of(comparison, figures)))
+
+
+def view_of(comparison: Comparison, figures: Mapping[str, Any]) -> EvaluationView:
+    """Everything that the page shows."""
+    domain, tables = comparison.domain, (comparison.real, comparison.synthetic, comparison.domain)
+    single = distances(*tables, [(name,) for name in domain.names])
+    mapped = sorted(np.argsort(-single, kind="stable")[:MOST_MAPPED].tolist())
+    shown = [domain.names[place] for place in mapped]
+    return EvaluationView(
+        name=comparison.name,
+        rows=figures["rows"],
+        columns=figures["columns"],
+        figures=[
+            FigureView(
+                name,
+                figure.title,
+                figure.text(figures[name]),
+                figure.meaning + figure.sampled(len(domain)),
+                figure.headline,
+            )
+            for name, figure in named(figures).items()
+        ],
+        distributions=[
+            (_distribution(comparison, attribute.name), float(distance))
+            for attribute, distance in zip(domain, single, strict=True)
+            if attribute.size <= MOST_CODES
+        ],
+        attributes=shown,
+        pairs=_pairs(comparison, shown),
+        worst={
+            degree: worst_marginals(*tables, degree, seed=comparison.seed)
+            for degree in (1, 2, 3)
+            if degree <= len(domain)
+        },
+        correlations=_correlations(comparison),
+        missing=_missing(comparison),
+        target=comparison.target,
+        learnt={
+            machine: {"synthetic": figures[name], "real": figures[f"{name}_real"]}
+            for name, machine in MACHINES.items()
+            if name in figures
+        },
+        majority=figures.get("majority"),
+    )
+
+
+def _shares(table: CodedTable, name: str, size: int) -> Counts:
+    return np.bincount(table[name], minlength=size) / rows_of(table)
+
+
+def _distribution(comparison: Comparison, name: str) -> Distribution:
+    size = comparison.domain[name].size
+    both = [("real", comparison.real), ("synthetic", comparison.synthetic)]
+    series = [(what, _shares(table, name, size)) for what, table in both]
+    return Distribution(name, comparison.encoding.labels(name), series, comparison.encoding.line(name))
+
+
+def _pairs(comparison: Comparison, shown: list[str]) -> dict[tuple[int, int], float]:
+    places = [(i, j) for i in range(len(shown)) for j in range(i + 1)]
+    marginals = [(shown[j], shown[i]) if i != j else (shown[i],) for i, j in places]
+    found = distances(comparison.real, comparison.synthetic, comparison.domain, marginals)
+    return dict(zip(places, found.tolist(), strict=True))
+
+
+def _correlations(comparison: Comparison) -> list[CorrelationView]:
+    def view(title: str, meaning: str, real: Correlations, synthetic: Correlations) -> CorrelationView:
+        return CorrelationView(title, meaning, real.attributes, real.matrix, synthetic.matrix)
+
+    real, synthetic, domain, line = comparison.real, comparison.synthetic, comparison.domain, comparison.line
+    views = []
+    if len(domain) > 1:
+        words = "How well one column tells the other, for all columns: 0 not at all, 1 completely."
+        views.append(view("Cramér's V", words, cramers_v(real, domain), cramers_v(synthetic, domain)))
+    if len(line) > 1:
+        words = (
+            "How well a straight line fits, for ordered columns: from −1 to 1. Rows with a missing value are left out."
+        )
+        views.append(view("Pearson's r", words, pearson(real, domain, line), pearson(synthetic, domain, line)))
+        words = "How often both put two rows into the same order, for ordered columns: from −1 to 1."
+        views.append(view("Kendall's τ", words, kendall(real, domain, line), kendall(synthetic, domain, line)))
+    return views
+
+
+def _missing(comparison: Comparison) -> list[tuple[str, float, float]]:
+    """Shares of missing values, for the columns that declare them."""
+    found = []
+    for column in comparison.encoding.columns:
+        blank = comparison.encoding.missing(column)
+        if blank.any():
+            attribute = comparison.encoding.attributes_of(column)[0]
+            shares = [float(blank[table[attribute]].mean()) for table in (comparison.real, comparison.synthetic)]
+            found.append((column, shares[0], shares[1]))
+    return found

@@ -1,0 +1,50 @@
+"""A whole table under an encoding: read batch by batch, coded. For tables that are public, or are to be compared."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hedgerow.coded.domain import CodedTable, Codes
+from hedgerow.errors import TableError, listing, suggestion
+
+if TYPE_CHECKING:
+    from hedgerow.private.sources.source import Source
+    from hedgerow.schema import Encoding
+
+
+def with_columns_of(encoding: Encoding, source: Source, what: str) -> Source:
+    """The source, if it has every column of the encoding; further columns are not looked at."""
+    header = source.header()
+    lacking = [name for name in encoding.columns if name not in header]
+    if lacking:
+        named = listing(f'"{name}"' for name in lacking)
+        strange = [name for name in header if name not in encoding.columns]
+        raise TableError(
+            f"the {what} table lacks {named}, which the schema declares; its columns: {listing(header)}."
+            f"{suggestion(lacking[0], strange)} No row was read."
+        )
+    return source
+
+
+def coded_rows(source: Source, encoding: Encoding, what: str) -> CodedTable:
+    """All rows as codes. Every row counts, also those beyond `max_rows_per_person`: they are what there is."""
+    chunks: dict[str, list[Codes]] = {name: [] for name in encoding.domain.names}
+    for batch in source.batches(encoding.columns):
+        for name, codes in encoding.encode(batch).items():
+            chunks[name].append(codes)
+    if not any(len(codes) for codes in chunks[encoding.domain.names[0]]):
+        raise TableError(f"the {what} table has no rows.")
+    coded: CodedTable = {}
+    for name in encoding.domain.names:
+        coded[name] = np.concatenate(chunks.pop(name), dtype=encoding.domain[name].dtype)
+    return coded
+
+
+def rows_of(table: CodedTable) -> int:
+    """How many rows a coded table has; refused where it has none, because shares of nothing do not exist."""
+    rows = len(next(iter(table.values()), ()))
+    if not rows:
+        raise TableError("a table without rows cannot be compared.")
+    return rows

@@ -1,0 +1,398 @@
+"""Ways into a table: files, frames, Arrow streams, databases. Names come from metadata, rows come in batches.
+
+No type is ever inferred from rows: a CSV's columns are text, other formats bring their types with them. What the
+readers below us say about bad input may quote rows, so their words are never passed on; ours name the file at most.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import os
+import re
+import sys
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from hedgerow.errors import TableError, listing, suggestion
+from hedgerow.private.engines.sql.location import is_url, open_database
+from hedgerow.schema.spreadsheets import unguarded, unguarded_name
+
+BATCH_ROWS = 1 << 16
+_CSV_BLOCK = 1 << 22
+_LONGEST_HEADER = 1 << 20
+_SUFFIXES = "a .csv, .csv.gz, .parquet, .arrow or .feather file or a folder of .parquet files"
+_KINDS = (
+    f"the path of {_SUFFIXES}, the URL of a table in a database, a pandas or polars frame, or anything with the Arrow "
+    "C stream interface"
+)
+
+
+class Source(Protocol):
+    """A table that can be read column by column, batch by batch."""
+
+    def header(self) -> tuple[str, ...]:
+        """Column names, from the header or metadata alone; no row is read."""
+        ...
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """All rows of the named columns, at most BATCH_ROWS at a time. Files and frames can be read again."""
+        ...
+
+
+def open_source(table: Any) -> Source:
+    """The way into `table`: a path, a URL, a pandas or polars frame, or anything with the Arrow C stream interface."""
+    if isinstance(table, str | os.PathLike):
+        return _open_path(os.fspath(table))
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(table, pandas.DataFrame):
+        return FrameSource(table)
+    if hasattr(table, "__arrow_c_array__"):
+        table = pa.Table.from_batches([pa.record_batch(table)])
+    if hasattr(table, "__arrow_c_stream__"):
+        return StreamSource(table)
+    raise TableError(f"a table cannot be read from a {type(table).__name__}; give {_KINDS}. Nothing was read.")
+
+
+def open_synthetic(table: Any) -> Source:
+    """The way into a table that we, or somebody else, made: text is what it was before we wrote it."""
+    source = open_source(table)
+    return UnguardedSource(source) if isinstance(source, CsvSource) else source
+
+
+def refuse_as_public(public: Any, table: Any) -> None:
+    """What is learnt from a public table is not paid for, so the private table itself cannot be it."""
+    named = [os.fspath(each) for each in (public, table) if isinstance(each, str | os.PathLike)]
+    if len(named) == 2:
+        same = named[0] == named[1] or (all(map(os.path.exists, named)) and os.path.samefile(*named))
+    else:
+        same = public is table
+    if same:
+        raise TableError(
+            "the private table cannot be its own public one: what is learnt from a public table is not paid for. "
+            "Nothing was read. Hint: name a table that anyone may read, or none."
+        )
+
+
+def _open_path(given: str) -> Source:
+    if is_url(given):
+        return open_database(given)
+    path = Path(given)
+    if not path.exists():
+        raise TableError(f'the table "{path}" does not exist. Nothing was read.')
+    if path.is_dir():
+        files = sorted(file for file in path.rglob("*.parquet") if not _hidden(file.relative_to(path)))
+        if not files:
+            raise TableError(f'the folder "{path}" holds no .parquet file. Nothing was read.')
+        return ParquetSource(path, files)
+    name = path.name.lower()
+    if path.stat().st_size == 0:
+        raise TableError(f'the table "{path}" is an empty file.')
+    if name.endswith((".csv", ".csv.gz")):
+        return CsvSource(path)
+    if name.endswith((".parquet", ".pq")):
+        return ParquetSource(path, [path])
+    if name.endswith((".arrow", ".feather", ".ipc")):
+        return IpcSource(path)
+    raise TableError(f'the kind of table "{path}" cannot be told from its name; give {_SUFFIXES}. Nothing was read.')
+
+
+def _hidden(path: Path) -> bool:
+    return any(part.startswith((".", "_")) for part in path.parts)
+
+
+class CsvSource:
+    """A comma-separated UTF-8 file with a header line; every column is text, an empty field is empty text."""
+
+    def __init__(self, path: Path):
+        self._path = path
+        self._what = f'the table "{path}"'
+        self._packed = path.name.lower().endswith(".gz")
+        self._header = unique_names(self._read_header(), self._what)
+
+    def header(self) -> tuple[str, ...]:
+        return self._header
+
+    def _read_header(self) -> list[str]:
+        """The first record that is not blank. Bytes beyond it are not decoded."""
+        with _reading(self._what), gzip.open(self._path) if self._packed else self._path.open("rb") as file:
+            line = b""
+            while (more := file.readline(_LONGEST_HEADER)) and len(line) < _LONGEST_HEADER:
+                line += more
+                if line.strip() and line.count(b'"') % 2 == 0:
+                    break
+            text = line.decode("utf-8-sig", "surrogateescape").lstrip("\r\n")
+            names = next(csv.reader(io.StringIO(text, newline="")), [])
+        if not names:
+            raise TableError(f"{self._what} has no header line.")
+        if any("\0" in name or not _encodable(name) for name in names):
+            raise TableError(
+                f'the header of "{self._path}" is not UTF-8 text; save the file as UTF-8. No row was read.'
+            )
+        return names
+
+    def _refuse_damage(self) -> None:
+        """A quote that is never closed would swallow the rest of the table into one field; text must be UTF-8."""
+        quotes = 0
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        with _reading(self._what), gzip.open(self._path) if self._packed else self._path.open("rb") as file:
+            while piece := file.read(1 << 22):
+                quotes += piece.count(b'"')
+                _refuse_bytes(decoder, piece, self._what)
+            _refuse_bytes(decoder, b"", self._what)
+        if quotes % 2:
+            raise TableError(f"{self._what} has a quote that is never closed. Nothing was spent.")
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        from pyarrow import csv as arrow_csv
+
+        wanted = wanted_columns(columns, self._header, self._what)
+        self._refuse_damage()
+        with _reading(self._what, "it must be UTF-8 text with comma-separated fields"):
+            try:
+                reader = arrow_csv.open_csv(
+                    pa.input_stream(self._path, compression="gzip" if self._packed else None),
+                    read_options=arrow_csv.ReadOptions(use_threads=False, block_size=_CSV_BLOCK),
+                    parse_options=arrow_csv.ParseOptions(
+                        newlines_in_values=True, ignore_empty_lines=len(self._header) > 1
+                    ),
+                    convert_options=arrow_csv.ConvertOptions(
+                        include_columns=wanted,
+                        column_types=dict.fromkeys(wanted, pa.string()),
+                        strings_can_be_null=False,
+                    ),
+                )
+                yield from _some_rows(_sliced(reader), self._what)
+            except pa.ArrowInvalid as problem:
+                ragged = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", str(problem))
+                if ragged is None:
+                    raise
+                row, expected, got = map(int, ragged.groups())
+                raise TableError(
+                    f"row {row} of {self._what} has {got} fields where the header has {expected}. "
+                    "Hint: a field that holds a comma must stand in quotes."
+                ) from None
+
+
+class UnguardedSource:
+    """A CSV file that we wrote: the apostrophes in front of what looks like a formula are taken off."""
+
+    def __init__(self, source: CsvSource):
+        self._source = source
+        self._written = {unguarded_name(name): name for name in source.header()}
+
+    def header(self) -> tuple[str, ...]:
+        return tuple(self._written)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        for batch in self._source.batches([self._written.get(name, name) for name in columns]):
+            yield unguarded(batch.rename_columns(list(columns)))
+
+
+class ParquetSource:
+    """A Parquet file, or the Parquet files of a folder in the order of their names."""
+
+    def __init__(self, path: Path, files: Sequence[Path]):
+        self._what = f'the table "{path}"'
+        self._files = files
+        self._header = unique_names(self._names(files[0]), self._what)
+        for file in files[1:]:
+            if set(self._names(file)) != set(self._header):
+                raise TableError(
+                    f'the files of {self._what} differ in their columns: "{files[0].name}", "{file.name}".'
+                )
+
+    @staticmethod
+    def _names(file: Path) -> list[str]:
+        with _open_parquet(file) as parquet:
+            return list(parquet.schema_arrow.names)
+
+    def header(self) -> tuple[str, ...]:
+        return self._header
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        wanted = wanted_columns(columns, self._header, self._what)
+        return _some_rows((batch for file in self._files for batch in self._of_file(file, wanted)), self._what)
+
+    @staticmethod
+    def _of_file(file: Path, wanted: list[str]) -> Iterator[pa.RecordBatch]:
+        with _open_parquet(file) as parquet:
+            for batch in parquet.iter_batches(BATCH_ROWS, columns=wanted, use_threads=False):
+                yield batch.select(wanted)
+
+
+@contextmanager
+def _open_parquet(file: Path) -> Iterator[Any]:
+    """A Parquet file that is read page by page, never a whole column at once."""
+    from pyarrow import parquet
+
+    with _reading(f'the table "{file}"'), parquet.ParquetFile(file, buffer_size=1 << 20, pre_buffer=False) as opened:
+        yield opened
+
+
+class IpcSource:
+    """An Arrow file (Feather), or an Arrow stream in a file."""
+
+    def __init__(self, path: Path):
+        self._path = path
+        self._what = f'the table "{path}"'
+        with _reading(self._what), pa.memory_map(str(path)) as file:
+            names = self._reader(file).schema.names
+        self._header = unique_names(names, self._what)
+
+    @staticmethod
+    def _reader(file: Any, **options: Any) -> Any:
+        try:
+            return pa.ipc.open_file(file, **options)
+        except pa.ArrowInvalid:
+            file.seek(0)
+            return pa.ipc.open_stream(file, **options)
+
+    def header(self) -> tuple[str, ...]:
+        return self._header
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        wanted = wanted_columns(columns, self._header, self._what)
+        return _some_rows(_sliced(self._of_file(wanted)), self._what)
+
+    def _of_file(self, wanted: list[str]) -> Iterator[pa.RecordBatch]:
+        options = pa.ipc.IpcReadOptions(included_fields=sorted(self._header.index(name) for name in wanted))
+        with _reading(self._what), pa.memory_map(str(self._path)) as file:
+            reader = self._reader(file, options=options)
+            batches = reader if isinstance(reader, pa.RecordBatchReader) else map(reader.get_batch, _places(reader))
+            for batch in batches:
+                yield batch.select(wanted)
+
+
+def _places(reader: Any) -> range:
+    return range(reader.num_record_batches)
+
+
+class FrameSource:
+    """A pandas frame. Columns of Python objects are read as text, whatever the rows hold."""
+
+    def __init__(self, frame: Any):
+        self._frame = frame
+        self._header = unique_names([str(label) for label in frame.columns], "the frame")
+
+    def header(self) -> tuple[str, ...]:
+        return self._header
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        wanted = wanted_columns(columns, self._header, "the frame")
+        series = {name: self._frame.iloc[:, self._header.index(name)] for name in wanted}
+        for begin in range(0, len(self._frame), BATCH_ROWS):
+            arrays = [self._array(name, series[name].iloc[begin : begin + BATCH_ROWS]) for name in wanted]
+            yield pa.RecordBatch.from_arrays(arrays, names=wanted)
+
+    @staticmethod
+    def _array(name: str, values: Any) -> pa.Array:
+        if values.dtype == object:
+            missing = values.isna().to_numpy()
+            spelled = [None if gone else str(value) for value, gone in zip(values, missing, strict=True)]
+            return pa.array(spelled, pa.string())
+        try:
+            array = pa.array(values, from_pandas=True)
+        except (pa.ArrowException, TypeError, ValueError):
+            raise TableError(f'the column "{name}" of the frame has a type that cannot be read.') from None
+        return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+class StreamSource:
+    """Anything with the Arrow C stream interface, a polars frame for one. A reader can be read once only."""
+
+    def __init__(self, table: Any):
+        self._table = table
+        self._what = f"the {type(table).__name__}"
+        with _reading(self._what):
+            self._reader: Any = pa.RecordBatchReader.from_stream(table)
+        self._header = unique_names(self._reader.schema.names, self._what)
+
+    def header(self) -> tuple[str, ...]:
+        return self._header
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        wanted = wanted_columns(columns, self._header, self._what)
+        with _reading(self._what):
+            for batch in _sliced(self._once()):
+                yield batch.select(wanted)
+
+    def _once(self) -> Any:
+        """The stream that was opened for the header, or a new one of a table that can give another."""
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            return reader
+        if isinstance(self._table, pa.RecordBatchReader):
+            raise TableError("a RecordBatchReader can be read once only; make another, or give a table.")
+        return pa.RecordBatchReader.from_stream(self._table)
+
+
+def _refuse_bytes(decoder: codecs.IncrementalDecoder, piece: bytes, what: str) -> None:
+    try:
+        decoder.decode(piece, final=not piece)
+    except UnicodeDecodeError:
+        raise TableError(f"{what} is not UTF-8 text; save it as UTF-8. Nothing was spent.") from None
+
+
+def _sliced(batches: Any) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for begin in range(0, batch.num_rows, BATCH_ROWS):
+            yield batch.slice(begin, BATCH_ROWS)
+
+
+def _some_rows(batches: Iterator[pa.RecordBatch], what: str) -> Iterator[pa.RecordBatch]:
+    """The same batches, but a file without rows is refused: it is far likelier a mistake than a table.
+
+    Tables in memory may be empty, which is how an audit compares an empty table with one person.
+    """
+    empty = True
+    for batch in batches:
+        if batch.num_rows:
+            empty = False
+            yield batch
+    if empty:
+        raise TableError(f"{what} has no rows. Nothing was spent.")
+
+
+def unique_names(names: Sequence[str], what: str) -> tuple[str, ...]:
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if twice:
+        raise TableError(f"two columns of {what} have the same name: {listing(twice)}. No row was read.")
+    return tuple(names)
+
+
+def wanted_columns(columns: Sequence[str], header: Sequence[str], what: str) -> list[str]:
+    for name in columns:
+        if name not in header:
+            close = suggestion(name, header)
+            raise TableError(f'{what} has no column "{name}"; columns: {listing(header)}.{close} No row was read.')
+    return list(columns)
+
+
+def _encodable(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+@contextmanager
+def _reading(what: str, expected: str = "it is damaged, incomplete, or of another kind") -> Iterator[None]:
+    """Turns what a reader raises into a sentence of ours. Theirs may quote rows, so not a word of it is kept."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except (pa.ArrowException, OSError, EOFError, UnicodeError, zlib.error, csv.Error) as error:
+        code = getattr(error, "errno", None)
+        reason = os.strerror(code).lower() if code else expected
+        raise TableError(f"{what} cannot be read: {reason}.") from None

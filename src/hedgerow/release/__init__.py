@@ -1,0 +1,1 @@
+"""What is published: the bundle, its certificate, its rows."""

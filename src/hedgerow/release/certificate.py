@@ -1,0 +1,375 @@
+"""The certificate: every access to the data, what it cost, and the guarantee that follows.
+
+It is made of public facts alone: no timings, no memory, no paths, no host, no hash of the input, no exact count.
+"""
+
+from __future__ import annotations
+
+import math
+import platform
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.budget.accounting import (
+    STEPS_PER_SENSITIVITY,
+    Charge,
+    Guarantee,
+    covers,
+    discovery_threshold,
+    gdp_cost_of_exponential,
+    guarantee,
+    whole,
+)
+from hedgerow.budget.amounts import Amount, Budget, Currency
+from hedgerow.coded.measurement import Answer, Measurement
+from hedgerow.curator import PRINTED
+from hedgerow.errors import HedgerowError, ReleaseError
+
+if TYPE_CHECKING:
+    from hedgerow.schema import Schema
+
+FORMAT = "hedgerow certificate 1"
+UNSAFE = "noise drawn from a given seed: anyone who knows the seed can take the noise away"
+REHEARSAL = "a rehearsal on made-up rows"
+ENDED_EARLY = "The method was told that its time was up (--max-time) and took fewer rounds than it otherwise would."
+PUBLIC = "A public table was used; the publisher asserts that it does not depend on the private rows."
+OPINION = 1e-3
+"""By what part another accountant's ε may exceed ours: it rounds losses up."""
+ACCESSES = {
+    ("measure", "gaussian"),
+    ("measure", "laplace"),
+    ("select", "exponential"),
+    ("score", "gaussian"),
+    ("score", "laplace"),
+    ("discover", "discovery"),
+}
+"""What an access may be for, and by which mechanism."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What was promised and what was done. `void` says why there is no guarantee, where there is none."""
+
+    budget: Budget
+    whole: Amount
+    charges: tuple[Charge, ...]
+    rows_per_person: int
+    person: bool
+    method: Mapping[str, Any]
+    dataset: str | None = None
+    discovered: tuple[str, ...] = ()
+    ledger: Mapping[str, Any] | None = None
+    void: str | None = None
+    notes: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def spent(self) -> Amount:
+        return sum((charge.amount for charge in self.charges), Amount(self.whole.currency, 0))
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """(ε, δ) as the charges give it, or None for a release that was voided."""
+        return None if self.void else guarantee(self.spent, self.budget.delta)
+
+    @property
+    def unit(self) -> str:
+        return "person" if self.person else "row"
+
+    def statements(self) -> list[str]:
+        """What the guarantee covers, in words."""
+        if self.void:
+            return [f"There is NO privacy guarantee: {self.void}."]
+        bought = f" (except that of {', '.join(self.discovered)}, which was discovered)" if self.discovered else ""
+        said = [
+            f"Adding or removing one {self.unit} changes the probability of any outcome by at most a factor "
+            f"e^ε, up to δ: {self.guarantee}.",
+            f"The domain in the schema{bought} is asserted by the publisher not to depend on the private rows.",
+        ]
+        if self.person:
+            said.append(
+                f"A person counts with at most {self.rows_per_person} rows; further rows were left out before "
+                "anything was counted, so people with many rows are under-represented. Rows that name no person count "
+                "together as one person."
+            )
+        if self.ledger is None:
+            said.append("The guarantee speaks of this release alone: no ledger adds it up with other releases.")
+        else:
+            said.append(f'It is entry {self.ledger["entry"]} of the ledger of "{self.ledger["dataset"]}".')
+        said.append("The noise comes from AES-256 in counter mode, so the guarantee is computational to that extent.")
+        return [*said, *self.notes]
+
+    def to_json(self) -> dict[str, Any]:
+        given = self.guarantee
+        return {
+            "format": FORMAT,
+            "dataset": self.dataset,
+            "discovered": list(self.discovered),
+            "unit": self.unit,
+            "adjacency": f"add or remove one {self.unit}",
+            "rows_per_person": self.rows_per_person,
+            "budget": {"epsilon": self.budget.epsilon, "delta": self.budget.delta},
+            "guarantee": given and {"epsilon": given.epsilon, "delta": given.delta, "mu": given.mu},
+            "void": self.void,
+            "currency": self.whole.currency.value,
+            "whole": _amount_to_json(self.whole),
+            "spent": _amount_to_json(self.spent),
+            "ledger": self.ledger and dict(self.ledger),
+            "method": dict(self.method),
+            "statements": self.statements(),
+            "notes": list(self.notes),
+            "versions": dict(self.versions),
+            "charges": [_charge_to_json(charge) for charge in self.charges],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Certificate:
+        """Read a certificate. What can be recomputed is recomputed by `verify`, not believed."""
+        if data.get("format") != FORMAT:
+            raise ReleaseError(f'this certificate is not of the format "{FORMAT}".')
+        currency = Currency(data["currency"])
+        return cls(
+            budget=Budget(float(data["budget"]["epsilon"]), float(data["budget"]["delta"])),
+            whole=_amount_from_json(currency, data["whole"]),
+            charges=tuple(_charge_from_json(currency, charge) for charge in data["charges"]),
+            rows_per_person=int(data["rows_per_person"]),
+            person=data["unit"] == "person",
+            method=data["method"],
+            dataset=data["dataset"],
+            discovered=tuple(data["discovered"]),
+            ledger=data["ledger"],
+            void=data["void"],
+            notes=tuple(data["notes"]),
+            versions=data["versions"],
+        )
+
+
+def versions() -> dict[str, str]:
+    import numpy
+    import pyarrow
+    import scipy
+
+    from hedgerow import __version__
+
+    return {
+        "hedgerow": __version__,
+        "python": platform.python_version(),
+        "numpy": numpy.__version__,
+        "scipy": scipy.__version__,
+        "pyarrow": pyarrow.__version__,
+    }
+
+
+# ---------------------------------------------------------------- verification
+
+
+def check(stated: Mapping[str, Any], answers: Sequence[Answer], schema: Schema) -> list[str]:
+    """Recompute everything that a certificate states; returns what was confirmed, raises ReleaseError otherwise.
+
+    `answers` are those of each charge, in order, and `schema` is the release's own: all three must tell one story. What
+    cannot be checked from a release is whether it is the work of Hedgerow at all: a certificate is its publisher's
+    statement, and a signature says whose.
+    """
+    try:
+        certificate = Certificate.from_json(stated)
+        _check_text(stated)
+        _check_schema(certificate, schema)
+        _check_charges(certificate)
+        _check_totals(certificate, stated)
+        _check_answers(certificate, answers, schema)
+    except ReleaseError:
+        raise
+    except (HedgerowError, KeyError, TypeError, ValueError, ArithmeticError, AttributeError) as problem:
+        raise ReleaseError(f"the certificate cannot be read or recomputed ({type(problem).__name__}).") from None
+    count = len(certificate.charges)
+    confirmed = [
+        f"{count} {'charge' if count == 1 else 'charges'}: sensitivity, noise and cost agree",
+        f"their sum is within the budget of (ε = {certificate.budget.epsilon:g}, δ = {certificate.budget.delta:g})",
+        f"{sum(len(answer.measurements) for answer in answers)} noisy answers state the noise that was paid for",
+    ]
+    if certificate.guarantee:
+        confirmed.append(f"the guarantee follows from the charges: {certificate.guarantee}")
+    else:
+        confirmed.append(f"NO GUARANTEE: {certificate.void}")
+    return confirmed
+
+
+def _check_text(value: Any) -> None:
+    """Nothing in a certificate may draw on a reader's terminal."""
+    if isinstance(value, Mapping):
+        value = [*value.keys(), *value.values()]
+    if isinstance(value, list):
+        for item in value:
+            _check_text(item)
+    if isinstance(value, str) and not value.isprintable():
+        raise ReleaseError("the certificate holds control characters.")
+
+
+def _check_schema(certificate: Certificate, schema: Schema) -> None:
+    said = (certificate.person, certificate.rows_per_person, certificate.dataset, list(certificate.discovered))
+    if said != (schema.person is not None, schema.max_rows_per_person, schema.dataset, schema.discovered):
+        raise ReleaseError("the certificate and the schema differ on the unit, the dataset or what was discovered.")
+    known = certificate.void in (None, UNSAFE, REHEARSAL, PRINTED) and set(certificate.notes) <= {ENDED_EARLY, PUBLIC}
+    if not known:
+        raise ReleaseError("the certificate holds a note that Hedgerow does not write.")
+
+
+def _check_charges(certificate: Certificate) -> None:
+    if not certificate.charges:
+        raise ReleaseError("the certificate lists no access to the data, so nothing in the release can come from them.")
+    for number, charge in enumerate(certificate.charges, start=1):
+        where = f"charge {number} ({charge.purpose})"
+        if charge.rows_per_person != certificate.rows_per_person:
+            raise ReleaseError(f"{where} bounds a person's rows differently from the certificate.")
+        if (charge.purpose, charge.mechanism) not in ACCESSES:
+            raise ReleaseError(f"{where} is no kind of access that Hedgerow makes.")
+        grid = charge.rows_per_person * max(charge.weights) / STEPS_PER_SENSITIVITY
+        if charge.extra != (grid if charge.purpose in ("select", "score") else 0.0):
+            raise ReleaseError(f"{where} states another rounding than Hedgerow makes.")
+        if charge.purpose == "measure" and len(charge.weights) != len(charge.queries):
+            raise ReleaseError(f"{where} lists {len(charge.queries)} queries but {len(charge.weights)} weights.")
+        if not charge.cost() <= charge.amount:
+            raise ReleaseError(f"{where} costs more than it states.")
+        if charge.mechanism == "discovery":
+            least = discovery_threshold(charge.scale, charge.amount, charge.rows_per_person)
+            if any(query["threshold"] < least for query in charge.queries) or not charge.queries:
+                raise ReleaseError(f"{where} keeps values that its δ does not pay for.")
+
+
+def _check_totals(certificate: Certificate, stated: Mapping[str, Any]) -> None:
+    budget, spent = certificate.budget, certificate.spent
+    currency = certificate.whole.currency
+    if (currency is Currency.PURE) != (budget.currency is Currency.PURE):
+        raise ReleaseError("the certificate's currency does not fit its budget.")
+    allowed = whole(budget, certificate.whole.exact_delta, currency)
+    if not spent <= certificate.whole or not certificate.whole <= allowed:
+        raise ReleaseError("the charges add up to more than the budget.")
+    if not covers(budget, spent):
+        raise ReleaseError("the charges add up to more than (ε, δ) allows.")
+    # everything else that the certificate says follows from its parts, so it must say just that
+    follows = certificate.to_json()
+    for key in follows.keys() | stated.keys():
+        if key not in follows or key not in stated or stated[key] != follows[key]:
+            raise ReleaseError(f'the certificate\'s "{key}" does not follow from its charges.')
+
+
+def _check_answers(certificate: Certificate, answers: Sequence[Answer], schema: Schema) -> None:
+    if len(answers) != len(certificate.charges):
+        raise ReleaseError("the release holds answers that the certificate does not list, or lacks some.")
+    sizes = {attribute.name: attribute.size for attribute in schema.encoding().domain}
+    bought: set[str] = set()
+    for number, (charge, answer) in enumerate(zip(certificate.charges, answers, strict=True), start=1):
+        expected = {
+            "measure": (len(charge.queries), False, 0),
+            "select": (0, True, 0),
+            "score": (0, False, len(charge.weights)),
+            "discover": (0, False, 0),
+        }
+        if (len(answer.measurements), answer.chosen is not None, len(answer.scores)) != expected[charge.purpose]:
+            raise ReleaseError(f"charge {number} ({charge.purpose}) does not fit its answer.")
+        if charge.purpose == "discover":
+            bought |= {query["column"] for query in charge.queries}
+        for measurement, query, weight in zip(answer.measurements, charge.queries, charge.weights, strict=False):
+            _check_measurement(number, charge, measurement, query, weight)
+            if any(sizes.get(name) != size for name, size in measurement.query.sizes.items()):
+                # before a column was discovered, it had other cells
+                if not set(measurement.query.attributes) <= set(certificate.discovered):
+                    raise ReleaseError(f"charge {number} asks about attributes that the schema does not declare.")
+                bought |= set(measurement.query.attributes)
+    if bought != set(certificate.discovered):
+        raise ReleaseError("the columns that were discovered are not those that were paid for.")
+
+
+def _check_measurement(
+    number: int, charge: Charge, measurement: Measurement, query: Mapping[str, Any], weight: float
+) -> None:
+    if measurement.query.description != query:
+        raise ReleaseError(f"charge {number} does not describe the queries that were answered.")
+    if measurement.values.dtype != "int64":
+        raise ReleaseError(f"charge {number} has answers that are not whole numbers.")
+    same = math.isclose(measurement.noise.scale, charge.scale / weight, rel_tol=1e-12)
+    if measurement.noise.kind != charge.mechanism or not same:
+        raise ReleaseError(f"charge {number} paid for other noise than its answers state.")
+
+
+def second_opinion(certificate: Certificate) -> float | None:
+    """ε by dp-accounting's privacy loss distributions, an independent accountant, at the certificate's δ.
+
+    It knows Gaussian and Laplace noise. An exponential mechanism is handed over as the Gaussian that dominates it, or,
+    for pure ε, as the worst mechanism of its ε. Losses are rounded to a grid, once a charge; it is so fine that all of
+    that stays below `OPINION`. None where books were kept in ρ and a choice was made: that is less than what the
+    Gaussian would cost, so the two cannot agree.
+    """
+    from dp_accounting.pld import common
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    given = certificate.spent.currency
+    pure = given is Currency.PURE
+    if given is Currency.ZCDP and any(charge.mechanism == "exponential" for charge in certificate.charges):
+        return None
+    rounded_up = 2 * len(certificate.charges) + 1 if pure else 10  # Gaussian losses are rounded up and down
+    grid = OPINION * certificate.budget.epsilon / rounded_up
+    composed = pld.identity(value_discretization_interval=grid)
+    kinds = Counter((charge.mechanism, charge.scale, charge.sensitivity) for charge in certificate.charges)
+    for (mechanism, scale, sensitivity), count in kinds.items():
+        if mechanism in ("gaussian", "discovery"):
+            loss = pld.from_gaussian_mechanism(scale / sensitivity, value_discretization_interval=grid)
+        elif mechanism == "laplace":
+            loss = pld.from_laplace_mechanism(scale / sensitivity, value_discretization_interval=grid)
+        elif pure:
+            worst = common.DifferentialPrivacyParameters(scale, 0.0)
+            loss = pld.from_privacy_parameters(worst, value_discretization_interval=grid)
+        else:
+            dominating = 1 / math.sqrt(gdp_cost_of_exponential(scale))
+            loss = pld.from_gaussian_mechanism(dominating, value_discretization_interval=grid)
+        composed = composed.compose(loss.self_compose(count) if count > 1 else loss)
+    # its distributions are cut at a small mass, so pure ε is asked for at a δ that is next to nothing
+    delta = certificate.budget.delta - certificate.spent.delta
+    return float(composed.get_epsilon_for_delta(delta if delta > 0 else 1e-12))
+
+
+# ---------------------------------------------------------------- plain values
+
+
+def _amount_to_json(amount: Amount) -> dict[str, Any]:
+    """Units as text, because they exceed what other readers of JSON hold exactly; the value for people."""
+    return {"units": str(amount.units), "delta_units": str(amount.delta_units), "value": amount.value}
+
+
+def _amount_from_json(currency: Currency, data: Mapping[str, Any]) -> Amount:
+    return Amount(currency, int(data["units"]), int(data["delta_units"]))
+
+
+def _charge_to_json(charge: Charge) -> dict[str, Any]:
+    return {
+        "purpose": charge.purpose,
+        "mechanism": charge.mechanism,
+        "rows_per_person": charge.rows_per_person,
+        "sensitivity": charge.sensitivity,
+        "scale": charge.scale,
+        "extra": charge.extra,
+        "amount": _amount_to_json(charge.amount),
+        "weights": list(charge.weights),
+        "queries": [dict(query) for query in charge.queries],
+    }
+
+
+def _charge_from_json(currency: Currency, data: Mapping[str, Any]) -> Charge:
+    return Charge(
+        mechanism=data["mechanism"],
+        purpose=data["purpose"],
+        rows_per_person=int(data["rows_per_person"]),
+        weights=tuple(float(weight) for weight in data["weights"]),
+        scale=float(data["scale"]),
+        amount=_amount_from_json(currency, data["amount"]),
+        queries=tuple(data["queries"]),
+        extra=float(data["extra"]),
+    )
+
+
+def share_of_whole(charge: Charge, whole_amount: Amount) -> float:
+    """The part of the budget that a charge took, for display."""
+    return float(Fraction(charge.amount.units, whole_amount.units))

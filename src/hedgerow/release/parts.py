@@ -1,0 +1,138 @@
+"""Any number of synthetic rows, as a folder of Parquet files that several processes can fill and a kill cannot spoil.
+
+Block b of a draw depends only on the release, the seed and b. So a part is a run of blocks, who writes it does not
+matter, and a part that is there need not be written again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hedgerow.errors import OptionError
+from hedgerow.models.model import BLOCK_ROWS
+from hedgerow.progress import Progress
+from hedgerow.release.bundle import Release
+from hedgerow.release.files import whole_file, write_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BLOCKS_PER_PART = 8
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True)
+class Draw:
+    """What the folder is to hold."""
+
+    release: str
+    """SHA-256 of the release file."""
+    rows: int
+    seed: int
+    blocks_per_part: int
+
+    @property
+    def parts(self) -> int:
+        return math.ceil(self.rows / (BLOCK_ROWS * self.blocks_per_part))
+
+    def blocks(self, part: int) -> Iterator[tuple[int, int]]:
+        """Numbers and sizes of the blocks of a part."""
+        first = part * self.blocks_per_part
+        for block in range(first, first + self.blocks_per_part):
+            size = min(BLOCK_ROWS, self.rows - block * BLOCK_ROWS)
+            if size > 0:
+                yield block, size
+
+
+def write_parts(
+    release: Path,
+    folder: Path,
+    rows: int | None,
+    seed: int,
+    workers: int,
+    progress: Progress,
+    blocks_per_part: int = BLOCKS_PER_PART,
+) -> tuple[int, int]:
+    """Fill a folder with parts; those that a draw of the same rows left there stay. Returns rows, and parts written."""
+    loaded = Release.load(release)
+    digest = hashlib.sha256(release.read_bytes()).hexdigest()
+    draw = Draw(digest, loaded.estimated_rows if rows is None else rows, seed, blocks_per_part)
+    lacking = _open_folder(folder, draw)
+    with progress.phase("draw rows", len(lacking)):
+        if workers < 2 or len(lacking) < 2:
+            for part in lacking:
+                _write_part(loaded, folder, draw, part)
+                progress.step()
+        else:
+            # a fresh process, not a fork: nothing of this one's threads or coins comes along
+            with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+                waiting = [pool.submit(_write_part_of, release, folder, draw, part) for part in lacking]
+                try:
+                    for done in as_completed(waiting):
+                        done.result()
+                        progress.step()
+                except BaseException:
+                    pool.shutdown(wait=False, cancel_futures=True)
+                    raise
+    return draw.rows, len(lacking)
+
+
+def _open_folder(folder: Path, draw: Draw) -> list[int]:
+    """The parts that are not there yet; refused where the folder holds anything else."""
+    path = folder / MANIFEST
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        held = json.loads(path.read_text()) if path.exists() else None
+    except (OSError, ValueError):
+        raise OptionError(f'"{folder}" cannot be used as a folder of parts. Nothing was written.') from None
+    if held is None and any(folder.iterdir()):
+        raise OptionError(f'"{folder}" is not empty; name a new folder. Nothing was written.')
+    if held is not None and held != asdict(draw):
+        differing = [key for key, value in asdict(draw).items() if held.get(key) != value]
+        raise OptionError(
+            f'"{folder}" holds rows of another draw: its {", ".join(differing)} differs. Name a new folder. '
+            "Nothing was written."
+        )
+    for leftover in folder.glob(".*.part"):
+        leftover.unlink(missing_ok=True)
+    if held is None:
+        with whole_file(path) as partial:
+            partial.write_text(json.dumps(asdict(draw), indent=1) + "\n")
+    return [part for part in range(draw.parts) if not (folder / _name(part)).exists()]
+
+
+def _write_part_of(release: Path, folder: Path, draw: Draw, part: int) -> None:
+    _write_part(_loaded(release, draw.release), folder, draw, part)
+
+
+_held: dict[str, Release] = {}
+
+
+def _loaded(release: Path, digest: str) -> Release:
+    """A worker reads the release once."""
+    if digest not in _held:
+        if hashlib.sha256(release.read_bytes()).hexdigest() != digest:
+            raise OptionError(f'"{release}" was changed while rows were drawn from it.')
+        _held[digest] = Release.load(release)
+    return _held[digest]
+
+
+def _write_part(release: Release, folder: Path, draw: Draw, part: int) -> None:
+    def batches() -> Iterator[pa.Table]:
+        for block, size in draw.blocks(part):
+            yield from release.block(size, draw.seed, block)
+
+    warning = " ".join(release.certificate.statements()) if release.certificate.void else None
+    write_table(folder / _name(part), release.encoding.arrow_schema, batches(), warning)
+
+
+def _name(part: int) -> str:
+    return f"part-{part:06d}.parquet"
