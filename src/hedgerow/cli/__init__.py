@@ -12,14 +12,17 @@ STOPPED = 130
 def main() -> None:
     """Run a command; one clear sentence on stderr if it cannot be done.
 
-    Exit codes: 0 done, 2 the input is at fault, 1 our fault, 130 stopped by Ctrl-C. An unexpected error is named by
-    its type and place alone, because its text could quote a private row.
+    Exit codes: 0 done, 2 the input or a limit is at fault, 1 our fault, 130 stopped by Ctrl-C. An unexpected error is
+    named by its type and place alone, because its text could quote a private row.
     """
     import typer
 
+    from hedgerow.cli import room
     from hedgerow.cli.app import app
-    from hedgerow.errors import HedgerowError
+    from hedgerow.errors import HedgerowError, LimitError
 
+    if _works(sys.argv[1:]) and not room.suffices():
+        _stop(room.sentence(started=False), LimitError.exit_code)
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         code = app(standalone_mode=False)  # the parser turns an interrupt into a code
@@ -38,9 +41,18 @@ def main() -> None:
     except OSError as problem:
         from hedgerow.cli.outputs import reason
 
+        if room.ran_out(problem):
+            _stop(room.sentence(started=True), LimitError.exit_code)
         _stop(f"a file could not be read or written ({reason(problem)}); a release written before that is kept.", 2)
     except Exception as problem:
+        if room.ran_out(problem):
+            _stop(room.sentence(started=True), LimitError.exit_code)
         _stop(f"an error of ours, not of your input: {_place(problem)}. No private value is shown here.", 1)
+
+
+def _works(arguments: list[str]) -> bool:
+    """Whether a command is to be run, rather than explained."""
+    return any(not word.startswith("-") for word in arguments) and "--help" not in arguments
 
 
 def _interrupt(*_: object) -> None:
