@@ -130,7 +130,7 @@ def test_a_rolled_back_or_edited_tail_shows_against_the_certificate(ledger):
     before = ledger.path.read_bytes()
     entry = ledger.debit(RUN, whole(RUN), "independent", ROW)
     named = {"dataset": "people", "entry": entry.number, "hash": entry.digest}
-    assert "is the one that the certificate names" in confirm_entry(ledger.path, named)
+    assert "the record that the certificate names" in confirm_entry(ledger.path, named)
     edited = ledger.path.read_bytes().replace(str(whole(RUN).units).encode(), b"0")
     for data in (before, edited):
         ledger.path.write_bytes(data)

@@ -63,7 +63,7 @@ def test_a_release_reads_back_and_verifies(release, saved):
     assert loaded.guarantee == release.guarantee
     assert loaded.guarantee.epsilon <= 1.0
     assert loaded.table().equals(release.table())
-    assert any("guarantee follows from the charges" in line for line in confirmed)
+    assert any("guarantee is that of the whole budget" in line for line in confirmed)
     assert release.certificate.spent == release.certificate.whole
 
 

@@ -196,7 +196,7 @@ class Run:
                 journal.begin()
             nonce = None if journal is None else journal.nonce
             written = ledger.debit(self.budget, amount, self.method.about.name, self.schema.person or ROW, nonce)
-            entry.update(dataset=ledger.dataset, entry=written.number, hash=written.digest)
+            entry.update(dataset=ledger.dataset, hash=written.digest)
 
         return debit
 

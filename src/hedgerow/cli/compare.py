@@ -7,6 +7,8 @@ import math
 import sys
 from pathlib import Path
 
+from hedgerow.budget.amounts import Budget
+from hedgerow.cli.doubts import warn
 from hedgerow.cli.evaluate import PRIVATE
 from hedgerow.compare import Plan, compare
 from hedgerow.errors import OptionError
@@ -25,6 +27,7 @@ def run(plan: Plan, out: Path, retry: bool, as_json: bool, quiet: bool) -> None:
 
     if plan.ledger is None:
         say("hint: no --ledger was given; every run of a method is a release, and nothing adds them up.")
+    warn(dict.fromkeys(doubt for epsilon in plan.epsilons for doubt in Budget(epsilon, plan.delta).doubts()))
     rows = compare(plan, out, retry=retry, command=sys.argv, say=say)
     if as_json:
         print(json.dumps({"private": True, "out": str(out), "rows": rows}))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 from hedgerow.cli.outputs import check_outputs, writing
@@ -53,7 +54,13 @@ def verify_release(path: Path, key: str | None, ledger: Path | None, as_json: bo
                 )
             confirmed.append(f"dp-accounting's privacy loss distributions agree: ε = {epsilon:.6g}")
     if as_json:
-        about = {"release": str(path), "signer": release.signer, "confirmed": confirmed}
+        given = release.certificate.guarantee
+        about = {
+            "release": str(path),
+            "signer": release.signer,
+            "confirmed": confirmed,
+            "guarantee": given and asdict(given),  # a certificate of the first edition states another one
+        }
         print(json.dumps({**about, "certificate": release.certificate.to_json()}))
     else:
         for line in confirmed:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.budget.amounts import Budget
+from hedgerow.cli.doubts import warn
 from hedgerow.cli.outputs import PAGE, check_outputs, writing
 from hedgerow.cli.progress import TerminalProgress
 from hedgerow.errors import OptionError
@@ -60,7 +61,7 @@ def run_all(requests: Sequence[Request]) -> None:
     left = [request for request in requests if not (len(requests) > 1 and request.resume and _is_done(request))]
     for request in left:
         _outputs(request)
-        Budget(request.epsilon, request.delta)
+        warn(Budget(request.epsilon, request.delta).doubts())
         build(request.method, _options(request))
     for request in left:
         run(request if len(requests) == 1 else replace(request, resume=_journal(_bundle(request)).exists()))
@@ -115,6 +116,7 @@ def run(request: Request) -> None:
         warning = " ".join(made.certificate.statements()) if made.certificate.void else None
         drawn = made.batches(_rows_out(request, made), request.seed)
         rows = write_table(out, made.encoding.arrow_schema, drawn, warning)
+    warn(made.doubts)
     if request.report is not None:
         _write_page(request.report, made, rows, request.seed, progress)
     report = {
@@ -249,6 +251,7 @@ def dry(request: Request) -> None:
     if request.public is not None:
         refuse_as_public(request.public, request.table)
     budget = Budget(request.epsilon, request.delta)
+    warn(budget.doubts())
     method = build(request.method, _options(request))
     schema = Schema.load(request.schema)
     progress = TerminalProgress(request.limits, request.quiet)

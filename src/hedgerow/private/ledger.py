@@ -255,13 +255,11 @@ def confirm_entry(path: str | Path, named: Mapping[str, Any] | None) -> str:
     if named is None:
         raise BudgetError("the certificate names no ledger.")
     ledger = Ledger(path)
-    entries = ledger.entries()
-    number = int(named["entry"])
-    if ledger.dataset != named["dataset"] or number >= len(entries) or entries[number].digest != named["hash"]:
+    if ledger.dataset != named["dataset"] or all(entry.digest != named["hash"] for entry in ledger.entries()):
         raise BudgetError(
             f'the ledger "{path}" lacks the record that the certificate names: it was altered or rolled back.'
         )
-    return f'entry {number} of the ledger of "{ledger.dataset}" is the one that the certificate names'
+    return f'the ledger of "{ledger.dataset}" holds the record that the certificate names'
 
 
 def note_exact_access(path: str | Path, what: str) -> None:

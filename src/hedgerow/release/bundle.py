@@ -92,6 +92,17 @@ class Release:
         errors = [math.sqrt(measurement.query.cells) * measurement.std for measurement in measured]
         return bool(errors) and min(errors) > self.model.total / 2
 
+    @property
+    def doubts(self) -> list[str]:
+        """Why the guarantee promises little to a table of this size; the certificate says what its size alone says."""
+        delta = self.certificate.budget.delta
+        if self.certificate.void or self.rows_are_noise or delta * self.model.total <= 1:
+            return []
+        return [
+            f"δ = {delta:g} is more than 1 divided by the estimated number of rows, {self.model.total:,.0f}: "
+            "publishing one of them as it is would keep it."
+        ]
+
     def batches(self, rows: int | None = None, seed: int = 0) -> Iterator[pa.Table]:
         """Rows some at a time, from blocks of 2²⁰; block b depends only on the release, the seed, b and its size."""
         for number, size in enumerate(block_sizes(self.estimated_rows if rows is None else rows)):
