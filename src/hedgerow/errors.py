@@ -10,19 +10,44 @@
         └── ReleaseError     a release that cannot be read or does not verify
 
 A message names what was asked, what is available, what was not touched and what to do next.
-It never quotes a value from a private row.
+It never quotes a value from a private row. Whether anything was spent by then is not for the place that raises it to
+say, which cannot know: whoever keeps the books adds it (`standing`).
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+_CLAIM = re.compile(r" Nothing was (read|spent)[^.]*\.")
 
 
 class HedgerowError(Exception):
     """The root of every error that Hedgerow raises on purpose."""
 
     exit_code = 1
+    standing: str | None = None
+    """What had been spent when it was raised, in a sentence; None where nobody kept books."""
+
+    def __str__(self) -> str:
+        said = super().__str__()
+        if self.standing is None:
+            return said
+        before, hint, after = _CLAIM.sub("", said).partition(" Hint: ")
+        return f"{before} {self.standing}{hint}{after}"
+
+
+@contextmanager
+def standing(books: Callable[[], str]) -> Iterator[None]:
+    """Errors from inside say what the books say; a claim that was typed where they were raised gives way to it."""
+    try:
+        yield
+    except HedgerowError as problem:
+        if problem.standing is None:
+            problem.standing = books()
+        raise
 
 
 class InputError(HedgerowError):

@@ -13,7 +13,7 @@ from hedgerow import __version__
 from hedgerow.budget.accounting import guarantee, whole
 from hedgerow.budget.amounts import Amount, Budget, Currency
 from hedgerow.coded.measurement import Answer
-from hedgerow.errors import OptionError, SchemaError
+from hedgerow.errors import OptionError, SchemaError, standing
 from hedgerow.methods import DEFAULT, build, options
 from hedgerow.methods.method import Method
 from hedgerow.private.account import Account
@@ -83,7 +83,8 @@ def synthesize(
         if not resume:
             if journal is not None:
                 refuse_unfinished(Path(journal))  # what was paid for is more help than how little is left
-            books.check(schema.dataset, budget, schema.person or ROW)
+            with standing(lambda: "Nothing was read or spent."):
+                books.check(schema.dataset, budget, schema.person or ROW)
     if schema.discoveries and hasattr(table, "read_all"):
         table = table.read_all()  # a reader can be read once, a discovery needs several passes
     run = Run(schema, budget, chosen, seed, progress or Progress(limits), public)
@@ -132,6 +133,18 @@ class Run:
         entry: dict[str, Any] = {}
         open_books = self._debit(ledger, amount, entry, journal) if ledger is not None else lambda: None
         account = Account(amount, open_books, journal.charge if journal is not None else lambda charge: None)
+        with standing(account.standing):
+            return self._made(engine, mechanisms, journal, discoveries, account, entry)
+
+    def _made(
+        self,
+        engine: Engine,
+        mechanisms: Answering,
+        journal: Journal | None,
+        discoveries: Discoveries,
+        account: Account,
+        entry: dict[str, Any],
+    ) -> Release:
         if journal is not None:
             mechanisms = Journaled(mechanisms, journal)
             self.progress.decide = journal.late
@@ -166,7 +179,7 @@ class Run:
         model = self.method.run(vault, self.progress)
         certificate = Certificate(
             budget=self.budget,
-            whole=amount,
+            whole=account.whole,
             charges=tuple(account.charges),
             rows_per_person=encoding.rows_per_person,
             person=encoding.person is not None,

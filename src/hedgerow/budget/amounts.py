@@ -118,7 +118,7 @@ class Amount:
     def __sub__(self, other: Amount) -> Amount:
         self._same(other)
         if not other <= self:
-            raise BudgetError(f"{other} is asked; {self} remains. Nothing was spent.")
+            raise BudgetError(f"{other} is asked; {self} remains.")
         return Amount(self.currency, self.units - other.units, self.delta_units - other.delta_units)
 
     def __le__(self, other: Amount) -> bool:

@@ -23,7 +23,7 @@ from hedgerow.models.model import BLOCK_ROWS, State, block_coins
 from hedgerow.models.trees import RandomTree
 
 ONE = 1 << 31
-"""Distributions are written down in units of 2⁻³¹, so that the same coins draw the same rows on every machine."""
+"""Distributions are written down in units of 2⁻³¹: drawing from them is arithmetic of whole numbers."""
 GOLDEN = 0x9E3779B9
 """2³² divided by the golden ratio: multiples of it fill a circle evenly, whichever stretch of them is taken."""
 

@@ -72,7 +72,7 @@ class Journal:
             if record.asked != asked:
                 raise BudgetError(
                     f'the run asks for something else than the one whose answers are in "{self.path}". Was it made '
-                    "with another version, or was the public table changed? Nothing was spent."
+                    "with another version, or was the public table changed?"
                 )
             return record
         self.begin()

@@ -115,8 +115,7 @@ class Ledger:
         """Refuse, before anything is read, a run that the ledger could not pay for."""
         if dataset is not None and dataset != self.dataset:
             raise BudgetError(
-                f'the ledger "{self.path}" belongs to the dataset "{self.dataset}", the schema declares "{dataset}". '
-                "Nothing was read, nothing was spent."
+                f'the ledger "{self.path}" belongs to the dataset "{self.dataset}", the schema declares "{dataset}".'
             )
         entries = self._read()
         self._refuse_other_unit(entries, unit)
@@ -156,9 +155,7 @@ class Ledger:
         if amount.currency is mine:
             return amount
         if mine is Currency.PURE:
-            raise BudgetError(
-                f'the ledger "{self.path}" allows pure ε only (its δ is 0). Nothing was spent. Hint: --delta 0.'
-            )
+            raise BudgetError(f'the ledger "{self.path}" allows pure ε only (its δ is 0). Hint: --delta 0.')
         epsilon = math.nextafter(amount.value, math.inf)
         return Amount(mine, math.ceil(Fraction(gdp_cost_of_pure(epsilon)) * UNITS))
 
@@ -167,7 +164,7 @@ class Ledger:
         if before:
             raise BudgetError(
                 f'the releases of "{self.dataset}" so far are {_per(before.pop())}, this one would be {_per(unit)}: '
-                "they do not add up. Nothing was read or spent. Hint: declare the same `person` in the schema."
+                "they do not add up. Hint: declare the same `person` in the schema."
             )
 
     def _refuse_overspend(self, entries: list[Entry], budget: Budget, owed: Amount) -> None:
@@ -177,12 +174,11 @@ class Ledger:
             if left >= budget.epsilon:
                 raise BudgetError(
                     f'the release would spend δ = {owed.delta:.3g} directly, which the ledger of "{self.dataset}" does '
-                    f"not have left of its δ = {self.budget.delta:g}. Nothing was read, nothing was spent."
+                    f"not have left of its δ = {self.budget.delta:g}."
                 )
             raise BudgetError(
                 f'the release asks for ε = {budget.epsilon:g}; the ledger of "{self.dataset}" has '
-                f"ε = {_down(left)} left at δ = {budget.delta:g} ({_up(budget.epsilon - left)} too little). "
-                "Nothing was read, nothing was spent."
+                f"ε = {_down(left)} left at δ = {budget.delta:g} ({_up(budget.epsilon - left)} too little)."
             )
 
     def _spent(self, entries: list[Entry]) -> Amount:

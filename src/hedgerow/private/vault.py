@@ -103,8 +103,8 @@ class Vault:
             widest = max(queries, key=lambda query: query.cells)
             raise LimitError(
                 f"noisy counts of {len(queries)} marginals need {needed >> 20:,} MB; {allowed >> 20:,} MB are "
-                f"allowed. The widest is {' × '.join(widest.attributes)} with {widest.cells:,} cells. Nothing was "
-                "spent. Hint: declare bins or fewer values, or raise --max-memory."
+                f"allowed. The widest is {' × '.join(widest.attributes)} with {widest.cells:,} cells. They "
+                "were not counted. Hint: declare bins or fewer values, or raise --max-memory."
             )
 
     def _answer(

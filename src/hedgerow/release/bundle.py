@@ -43,11 +43,16 @@ LARGEST = 4 << 30
 
 @dataclass(frozen=True, eq=False)
 class ModelAnswer:
-    """The model's counts over a marginal, and the standard error of a cell where just this was measured."""
+    """The model's counts over a marginal, and the noise on a cell where just this was measured.
+
+    `noise_std` is the standard deviation of the noise that the measured counts carry. It is not the error of `counts`:
+    those are fitted to all answers together, kept from being negative and made to add up, so they differ from the
+    measured ones, and what they are wrong by is not known. None where just this was not measured.
+    """
 
     attributes: Marginal
     counts: Counts
-    standard_error: float | None
+    noise_std: float | None
 
 
 class Release:

@@ -73,13 +73,11 @@ def _from_file(path: Path, domain: Domain, columns: Mapping[str, Marginal]) -> W
     try:
         entries = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError:
-        raise OptionError(
-            f'the workload "{path}" is neither a degree (1, 2, 3) nor a file that can be read. Nothing was read.'
-        ) from None
+        raise OptionError(f'the workload "{path}" is neither a degree (1, 2, 3) nor a file that can be read.') from None
     except (yaml.YAMLError, UnicodeDecodeError):
-        raise OptionError(f'the workload file "{path}" is not valid YAML or JSON. Nothing was read.') from None
+        raise OptionError(f'the workload file "{path}" is not valid YAML or JSON.') from None
     if not isinstance(entries, list) or not entries:
-        raise OptionError(f'the workload file "{path}" must hold a list of marginals. Nothing was read.')
+        raise OptionError(f'the workload file "{path}" must hold a list of marginals.')
     weights: dict[Marginal, float] = {}
     for number, entry in enumerate(entries, start=1):
         names, weight = _entry(entry, path, number)
