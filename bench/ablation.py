@@ -18,7 +18,7 @@ import numpy as np
 
 from bench.tables import DATA
 from hedgerow.coded.query import MarginalQuery
-from hedgerow.curator import Recoding
+from hedgerow.coded.recoding import Recoding
 from hedgerow.methods import build, hedge
 from hedgerow.methods.method import Method
 from hedgerow.methods.shared import columns, coverings, rounds
