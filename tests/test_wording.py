@@ -19,7 +19,7 @@ FALSE = {
 SAID = [
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "src").rglob("*.py")),
-    *sorted((ROOT / "kernels").iterdir()),
+    *sorted(path for path in (ROOT / "kernels").rglob("*") if path.is_file()),
     ROOT / "README.md",
     ROOT / "CMakeLists.txt",
 ]

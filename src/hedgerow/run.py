@@ -62,6 +62,7 @@ def synthesize(
     from hedgerow.private.sources.source import refuse_as_public
     from hedgerow.schema import Schema
 
+    progress = progress or Progress(limits)  # a limit of time becomes one of work before the table is opened
     if not isinstance(budget, Budget):
         raise OptionError(f"the budget must be a hedgerow.Budget(epsilon, delta), got {budget!r}. Nothing was read.")
     if public is not None:
@@ -87,7 +88,7 @@ def synthesize(
                 books.check(schema.dataset, budget, schema.person or ROW)
     if schema.discoveries and hasattr(table, "read_all"):
         table = table.read_all()  # a reader can be read once, a discovery needs several passes
-    run = Run(schema, budget, chosen, seed, progress or Progress(limits), public)
+    run = Run(schema, budget, chosen, seed, progress, public)
     engine = open_engine(table, memory=run.progress.limits.memory)
     schema.check_header(engine.header())
     mechanisms = Mechanisms() if unsafe_noise_seed is None else Mechanisms(UnsafeSeededStream(unsafe_noise_seed))
@@ -147,7 +148,7 @@ class Run:
     ) -> Release:
         if journal is not None:
             mechanisms = Journaled(mechanisms, journal)
-            self.progress.decide = journal.late
+            self.progress.work.allowed = journal.agreed(self.progress.work.allowed)
         answers: list[Answer] = []
         schema = self.schema
         if self.public is not None:
@@ -155,11 +156,11 @@ class Run:
         if discoveries.columns:
             if self.public is not None:
                 public_rows(self.public, _stand_in(schema).encoding())  # nor may this one fail once something is paid
-            with self.progress.phase("discover private domains"), self.progress.private():
+            with self.progress.phase("discover private domains"):
                 engine.prepare(_stand_in(schema).encoding())  # a table that cannot be read shows before it is paid for
                 schema = discoveries.buy(schema, engine, account, mechanisms, answers)
         encoding = schema.encoding()
-        with self.progress.phase("read and encode"), self.progress.private():
+        with self.progress.phase("read and encode"):
             engine.prepare(encoding)
         public = None if self.public is None else public_rows(self.public, encoding)
         coins = np.random.Generator(np.random.Philox(np.random.SeedSequence(self.seed)))

@@ -56,6 +56,7 @@ class Journal:
         self._run = _plain({"format": FORMAT, **run})
         self.nonce = secrets.token_hex(16)
         """Names the journal in the ledger, so that a debit is found again whatever happened after it."""
+        self._work: int | None = None
         self._recorded: deque[Record] = deque()
         self._file: io.FileIO | None = None
         self._paid = resume
@@ -86,9 +87,14 @@ class Journal:
         digest = hashlib.sha256(repr(charge).encode()).hexdigest()
         self.keep(["charge", charge.purpose, digest], lambda: Record(()))
 
-    def late(self, late: bool) -> bool:
-        """Whether time was up: a decision that what follows depends on."""
-        return bool(self.keep(["late"], lambda: Record((), late)).value)
+    def agreed(self, work: int | None) -> int | None:
+        """How much work the run may do: as it was when the run began, whatever a resumed one measures or asks for.
+
+        What a run asks depends on it, as on its other options. It stays here: a release says nothing of a machine.
+        """
+        if self._file is None:
+            self._work = work
+        return self._work
 
     def close(self) -> None:
         """Let go of the file. It stays until its answers are in a release, or goes if nothing was paid."""
@@ -115,7 +121,7 @@ class Journal:
                 f'"{self.path}" belongs to another run: its {", ".join(differing)} is not the one given. '
                 "Nothing was read. Hint: repeat the command that was stopped, with --resume."
             )
-        self.nonce = header.value["nonce"]
+        self.nonce, self._work = header.value["nonce"], header.value["work"]
         self._recorded.extend(records)
         self._file.truncate(end)  # a record that was cut short was never used
         self._file.seek(end)
@@ -133,7 +139,7 @@ class Journal:
         """The header is on disk before anything is paid."""
         if self._file is None:
             self._file = self._open()
-            self._append(Record(("journal",), {"run": self._run, "nonce": self.nonce}))
+            self._append(Record(("journal",), {"run": self._run, "nonce": self.nonce, "work": self._work}))
 
     def _append(self, record: Record) -> None:
         assert self._file is not None
