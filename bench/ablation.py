@@ -2,7 +2,7 @@
 
     python -m bench.ablation [RUNS]
 
-Prints the table of docs/methods/hedge.md. All variants see the same noise seeds; figures are mean total variation
+Prints the table of docs/understand/methods/hedge.md. All variants see the same noise seeds; figures are mean total variation
 distances over 3-way marginals, medians of the runs.
 """
 

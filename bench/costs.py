@@ -4,7 +4,7 @@
 
 A made-up table with half-copied columns; one thing varies at a time. Every run is a process of its own on one thread,
 with `--max-time 1m`. Results are kept in build/costs.json, so that they can be filled in piece by piece; the tables
-stand in docs/performance.md.
+stand in docs/studies/performance.md.
 """
 
 from __future__ import annotations

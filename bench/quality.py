@@ -1,4 +1,4 @@
-"""Error of the synthetic table by table, method and ε, with CPU seconds: the figures of docs/quality.md.
+"""Error of the synthetic table by table, method and ε, with CPU seconds: the figures of docs/studies/quality.md.
 
     python -m bench.quality --tables adult,br2000 --methods mst,aim --epsilons .1,1,10 --runs 3
 
@@ -22,7 +22,7 @@ from bench.process import ROOT, in_a_process
 
 DATA = Path(os.environ.get("HEDGEROW_DATA", ROOT.parent / "shared" / "data"))
 RESULTS = ROOT / "bench" / "quality.json"
-PAGE = ROOT / "docs" / "quality.md"
+PAGE = ROOT / "docs" / "studies" / "quality.md"
 
 # mean 3-way total variation distance that we measured for other packages on the same tables, by ε
 PEERS = {
@@ -105,7 +105,7 @@ def summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def page(results: dict[str, list[dict[str, Any]]]) -> str:
-    """docs/quality.md."""
+    """docs/studies/quality.md."""
     cells = {}
     for key, runs in results.items():
         table, method, epsilon = key.split("|")

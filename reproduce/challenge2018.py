@@ -1,4 +1,4 @@
-"""Match 3 of NIST's 2018 challenge on the made-up census table: the table of docs/challenge2018.md.
+"""Match 3 of NIST's 2018 challenge on the made-up census table: the table of docs/studies/challenge2018.md.
 
     python reproduce/challenge2018.py --methods match3,field-groups --epsilons 8,1,0.3
 

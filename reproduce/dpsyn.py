@@ -1,4 +1,4 @@
-"""Sprint 2 of NIST's 2020 challenge on the made-up survey and on a real one: the tables of docs/challenge2020.md.
+"""Sprint 2 of NIST's 2020 challenge on the made-up survey and on a real one: the tables of docs/studies/challenge2020.md.
 
     python reproduce/dpsyn.py --tables acs,acs-temporal --epsilons 0.1,1,10
 

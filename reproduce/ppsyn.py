@@ -1,4 +1,4 @@
-"""The experiments of PPSyn's write-up (Zhang, Deng, Yin 2023): the figures and the table of docs/ppsyn-study.md.
+"""The experiments of PPSyn's write-up (Zhang, Deng, Yin 2023): the figures and the table of docs/studies/ppsyn.md.
 
     python reproduce/ppsyn.py                 # what is missing of the small grid, then the page
     python reproduce/ppsyn.py --full          # ε in nine steps, three runs everywhere

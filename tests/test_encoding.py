@@ -17,7 +17,7 @@ from hedgerow.errors import OptionError, SchemaError
 from hedgerow.schema import Schema
 
 ROOT = Path(__file__).parent.parent
-EXAMPLES = ROOT / "docs" / "examples"
+EXAMPLES = ROOT / "docs" / "use" / "examples"
 DATA = ROOT.parent / "shared" / "data"
 
 
