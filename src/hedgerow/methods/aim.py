@@ -7,16 +7,17 @@ synthetic data", PVLDB 15(11).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from dataclasses import dataclass
+from typing import ClassVar
 
 from hedgerow.budget.amounts import Amount
 from hedgerow.coded.domain import Marginal
 from hedgerow.coded.measurement import Measurement
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import Candidate, Curator
-from hedgerow.errors import OptionError
 from hedgerow.methods.method import About
+from hedgerow.methods.option import Options
+from hedgerow.methods.shared import options
 from hedgerow.methods.shared.columns import Columns
 from hedgerow.methods.shared.compression import compress
 from hedgerow.methods.shared.rounds import contribution, rough_calls, within
@@ -32,24 +33,17 @@ LEAST_SHARE = 0.05
 
 
 @dataclass(frozen=True)
-class AIM:
+class AIM(Options):
     """Adaptive and iterative."""
 
-    workload: str = field(default="3", metadata={"help": "marginals that matter: a degree, or a file"})
-    target: str = field(default="", metadata={"help": "a column whose marginals weigh more"})
-    rounds: float = field(default=16.0, metadata={"help": "planned rounds per attribute"})
-    measuring: float = field(default=0.9, metadata={"help": "part of a round's budget that measures, the rest chooses"})
-    size: float = field(default=4.0, metadata={"help": "largest model in MB, reached as the budget is spent"})
-    worth: float = field(
-        default=0.5, metadata={"help": "leave out marginals whose expected noise exceeds this part of the rows"}
-    )
-    merge: float = field(
-        default=3.0, metadata={"help": "merge values whose noisy count is below this many standard deviations"}
-    )
-
-    accounting: Literal["gdp", "zcdp"] = field(
-        default="gdp", metadata={"help": "gdp, or zcdp for the published budget (comparisons only)"}
-    )
+    workload: str = options.workload()
+    target: str = options.target()
+    rounds: float = options.rounds(16.0, "planned rounds per attribute; they become fewer as budgets grow")
+    measuring: float = options.measuring(0.9)
+    size: float = options.size(4.0)
+    worth: float = options.worth(0.5, "marginals")
+    merge: float = options.merge()
+    accounting: str = options.accounting()
 
     about: ClassVar[About] = About(
         name="aim",
@@ -70,10 +64,6 @@ class AIM:
             "gets more budget instead.",
         ),
     )
-
-    def __post_init__(self) -> None:
-        if not (self.rounds > 0 and 0 < self.measuring < 1):
-            raise OptionError("aim: rounds must be above 0, measuring between 0 and 1. Nothing was read.")
 
     def run(self, curator: Curator, progress: Progress) -> Model:
         whole = curator.remaining

@@ -10,8 +10,8 @@ measured in one go; and where the budget is large, pairs that no model can hold 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,9 +20,10 @@ from hedgerow.coded.domain import CodedTable, Domain, Marginal
 from hedgerow.coded.measurement import Measurement, Noise
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import Candidate, Curator, Recoding
-from hedgerow.errors import OptionError
 from hedgerow.methods.method import About
+from hedgerow.methods.option import Options, option
 from hedgerow.methods.privsyn import trade_off
+from hedgerow.methods.shared import options
 from hedgerow.methods.shared.columns import Columns
 from hedgerow.methods.shared.coverings import covering, pairs_of
 from hedgerow.methods.shared.public import Relations, forest
@@ -65,21 +66,20 @@ CERTAIN = 1e6
 
 
 @dataclass(frozen=True)
-class Hedge:
+class Hedge(Options):
     """Several resolutions, adaptive, shrunk."""
 
-    workload: str = field(default="3", metadata={"help": "marginals that matter: a degree, or a file"})
-    target: str = field(default="", metadata={"help": "a column whose marginals weigh more"})
-    picks: float = field(
-        default=2.0, metadata={"help": "planned marginals per attribute; up to four times as many on narrow domains"}
+    workload: str = options.workload()
+    target: str = options.target()
+    picks: float = options.rounds(
+        2.0, "planned marginals per attribute; up to four times as many where columns have few codes"
     )
-    measuring: float = field(default=0.9, metadata={"help": "part of a pick's budget that measures, the rest chooses"})
-    noise: float = field(default=0.25, metadata={"help": "expected noise of a marginal as a part of the rows, at most"})
-    size: float = field(default=4.0, metadata={"help": "largest model in MB, reached as the budget is spent"})
-
-    accounting: Literal["gdp", "zcdp"] = field(
-        default="gdp", metadata={"help": "gdp, or zcdp for the published budget (comparisons only)"}
+    measuring: float = options.measuring(0.9, of="a pick's")
+    noise: float = option(
+        0.25, "expected noise of a marginal as a part of the rows, at most: larger means more blocks", above=0
     )
+    size: float = options.size(4.0)
+    accounting: str = options.accounting()
 
     about: ClassVar[About] = About(
         name="hedge",
@@ -96,10 +96,6 @@ class Hedge:
             "PPSyn, arXiv:2310.06371; rows are adjusted as in Zhang et al. (2021), PrivSyn, USENIX Security."
         ),
     )
-
-    def __post_init__(self) -> None:
-        if not (self.picks > 0 and 0 < self.measuring < 1 and self.noise > 0):
-            raise OptionError("hedge: picks and noise must be above 0, measuring between 0 and 1. Nothing was read.")
 
     def run(self, curator: Curator, progress: Progress) -> Model:
         whole = curator.remaining

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Any, ClassVar, NamedTuple
 
@@ -19,6 +19,8 @@ from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import Curator, Recoding
 from hedgerow.errors import OptionError
 from hedgerow.methods.method import About
+from hedgerow.methods.option import Options, option
+from hedgerow.methods.shared import options
 from hedgerow.methods.shared.compression import Compression, compress
 from hedgerow.methods.shared.documents import attributes_of, read_list, read_names
 from hedgerow.methods.shared.public import Relations, forest
@@ -65,38 +67,29 @@ def read_weights(value: Any) -> tuple[tuple[str, float], ...]:
 
 
 @dataclass(frozen=True)
-class Match3:
+class Match3(Options):
     """Two rounds of Gaussian noise, the second on what the first showed to be there."""
 
-    marginals: tuple[Wanted, ...] = field(
-        default=(),
-        metadata={
-            "help": "what the second round measures, as a YAML file, or learnt from --public; else neighbours in pairs",
-            "read": read_marginals,
-        },
+    marginals: tuple[Wanted, ...] = option(
+        (),
+        "what the second round measures, as a YAML file, or learnt from --public; else neighbours in pairs",
+        read=read_marginals,
     )
-    columns: tuple[tuple[str, float], ...] = field(
-        default=(),
-        metadata={"help": "weights of columns in the first round, such as wage:2; 1 otherwise", "read": read_weights},
+    columns: tuple[tuple[str, float], ...] = option(
+        (), "weights of columns in the first round, such as wage:2; 1 otherwise", read=read_weights
     )
-    merge: float = field(
-        default=3.0, metadata={"help": "merge values whose noisy count is below this many standard deviations"}
+    merge: float = options.merge()
+    exempt: tuple[str, ...] = option(
+        (),
+        "columns whose values are never merged, with commas between them; those with levels never are",
+        read=lambda value: read_names(value, "exempt"),
     )
-    exempt: tuple[str, ...] = field(
-        default=(),
-        metadata={
-            "help": "columns whose values are never merged, with commas between them",
-            "read": lambda value: read_names(value, "exempt"),
-        },
+    support: Families = option(
+        (),
+        "COLUMN:FILE, a CSV of code,family: only the family with the largest noisy count is kept apart",
+        read=read_families,
     )
-    support: Families = field(
-        default=(),
-        metadata={
-            "help": "COLUMN:FILE, a CSV of code,family: only the family with the largest noisy count is kept apart",
-            "read": read_families,
-        },
-    )
-    most_cells: int = field(default=1_000_000, metadata={"help": "leave out marginals with as many cells or more"})
+    most_cells: int = option(1_000_000, "leave out marginals with as many cells or more", at_least=2)
 
     about: ClassVar[About] = About(
         name="match3",
@@ -121,10 +114,6 @@ class Match3:
             "Values of VALUEH come back at multiples of 5 as often as they were, instead of always.",
         ),
     )
-
-    def __post_init__(self) -> None:
-        if not self.most_cells > 1:
-            raise OptionError(f"most_cells must be at least 2, got {self.most_cells}. Nothing was read.")
 
     def run(self, curator: Curator, progress: Progress) -> Model:
         with progress.phase("list the marginals"):

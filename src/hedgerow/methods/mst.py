@@ -7,9 +7,9 @@ synthetic data", Journal of Privacy and Confidentiality 11(3).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from hedgerow.coded.measurement import Measurement
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import Candidate, Curator
 from hedgerow.methods.method import About
+from hedgerow.methods.option import Options, option
+from hedgerow.methods.shared import options
 from hedgerow.methods.shared.columns import Columns
 from hedgerow.methods.shared.compression import compress
 from hedgerow.methods.shared.start import measure_one_ways, start
@@ -34,20 +36,13 @@ LEAST_IMPURITY = 0.25
 
 
 @dataclass(frozen=True)
-class MST:
+class MST(Options):
     """A tree of pairs."""
 
-    merge: float = field(
-        default=3.0, metadata={"help": "merge values whose noisy count is below this many standard deviations"}
-    )
-    choosing: float = field(default=0.3, metadata={"help": "part of what the columns leave that chooses pairs"})
-    worth: float = field(
-        default=0.25, metadata={"help": "leave out pairs whose expected noise exceeds this part of the rows"}
-    )
-
-    accounting: Literal["gdp", "zcdp"] = field(
-        default="gdp", metadata={"help": "gdp, or zcdp for the published budget (comparisons only)"}
-    )
+    merge: float = options.merge()
+    choosing: float = option(0.3, "part of what the columns leave that chooses pairs", above=0, below=1)
+    worth: float = options.worth(0.25, "pairs")
+    accounting: str = options.accounting()
 
     about: ClassVar[About] = About(
         name="mst",

@@ -8,15 +8,16 @@ budget is a function of noisy answers.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from dataclasses import dataclass
+from typing import ClassVar
 
 from hedgerow.budget.amounts import Amount
 from hedgerow.coded.domain import Counts, Marginal
 from hedgerow.coded.measurement import Measurement
 from hedgerow.curator import Curator
-from hedgerow.errors import OptionError, listing, suggestion
 from hedgerow.methods.method import About
+from hedgerow.methods.option import Options, option
+from hedgerow.methods.shared import options
 from hedgerow.methods.shared.compression import compress
 from hedgerow.methods.shared.rounds import considered, contribution, next_budget, offers, rough_calls, within
 from hedgerow.methods.shared.start import measure_one_ways, start
@@ -41,28 +42,23 @@ MORE_ROUNDS = 4.0
 
 
 @dataclass(frozen=True)
-class PPSyn:
+class PPSyn(Options):
     """Partitions of marginals."""
 
-    workload: str = field(default="3", metadata={"help": "marginals that matter: a degree, or a file"})
-    target: str = field(default="", metadata={"help": "a column whose marginals weigh more"})
-    eta: float = field(default=0.5, metadata={"help": "noise of a measurement as a part of what it may contribute"})
-    rounds: float = field(
-        default=1.0, metadata={"help": "planned rounds per attribute; up to four times as many on narrow domains"}
+    workload: str = options.workload()
+    target: str = options.target()
+    eta: float = option(
+        0.5, "noise of a measurement as a part of what it may contribute: larger means more blocks", above=0
     )
-    one_ways: float = field(default=0.05, metadata={"help": "least part of the budget for single columns"})
-    measuring: float = field(
-        default=0.85, metadata={"help": "part of a round's budget that measures, the rest chooses"}
+    rounds: float = options.rounds(1.0, "planned rounds per attribute; up to four times as many on narrow domains")
+    one_ways: float = option(
+        0.05, "least part of the budget for single columns; more where public quantities say so", at_least=0, at_most=1
     )
-    partition: str = field(default="mass", metadata={"help": "how marginals are partitioned: mass, error or sorted"})
-    size: float = field(default=4.0, metadata={"help": "largest model in MB, reached as the budget is spent"})
-    merge: float = field(
-        default=3.0, metadata={"help": "merge values whose noisy count is below this many standard deviations"}
-    )
-
-    accounting: Literal["gdp", "zcdp"] = field(
-        default="gdp", metadata={"help": "gdp, or zcdp for the published budget (comparisons only)"}
-    )
+    measuring: float = options.measuring(0.85)
+    partition: str = option("mass", "how marginals are partitioned", one_of=tuple(FAMILIES))
+    size: float = options.size(4.0)
+    merge: float = options.merge()
+    accounting: str = options.accounting()
 
     about: ClassVar[About] = About(
         name="ppsyn",
@@ -85,18 +81,6 @@ class PPSyn:
             "noisy.",
         ),
     )
-
-    def __post_init__(self) -> None:
-        if self.partition not in FAMILIES:
-            raise OptionError(
-                f'ppsyn: partition must be one of {listing(FAMILIES)}, got "{self.partition}".'
-                f"{suggestion(self.partition, FAMILIES)} Nothing was read."
-            )
-        if not (self.eta > 0 and self.rounds > 0 and 0 < self.measuring < 1 and self.one_ways <= 1):
-            raise OptionError(
-                "ppsyn: eta and rounds must be above 0, measuring between 0 and 1, one_ways at most 1. "
-                "Nothing was read."
-            )
 
     def run(self, curator: Curator, progress: Progress) -> Model:
         whole = curator.remaining

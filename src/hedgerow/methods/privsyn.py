@@ -7,7 +7,7 @@ Security 21.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
 from typing import ClassVar
 
@@ -19,6 +19,8 @@ from hedgerow.coded.measurement import Measurement, Noise
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import INDEPENDENCE, Candidate, Curator
 from hedgerow.methods.method import About
+from hedgerow.methods.option import Options, option
+from hedgerow.methods.shared import options
 from hedgerow.methods.shared.compression import Compression, compress
 from hedgerow.methods.shared.start import measure_one_ways, start
 from hedgerow.methods.shared.views import measure, pooled, share_power, view
@@ -34,17 +36,13 @@ MOST_CLIQUES = 100_000
 
 
 @dataclass(frozen=True)
-class PrivSyn:
+class PrivSyn(Options):
     """Many overlapping marginals, no graphical model."""
 
-    choosing: float = field(default=0.1, metadata={"help": "part of the budget that scores the pairs"})
-    merge: float = field(
-        default=3.0, metadata={"help": "merge values whose noisy count is below this many standard deviations"}
-    )
-    most_cells: int = field(default=5000, metadata={"help": "cells at most of pairs that are merged into one marginal"})
-    worth: float = field(
-        default=0.5, metadata={"help": "leave out pairs whose expected noise exceeds this part of the rows"}
-    )
+    choosing: float = option(0.1, "part of the budget that scores the pairs", above=0, at_most=1)
+    merge: float = options.merge()
+    most_cells: int = option(5000, "cells at most of pairs that are merged into one marginal", at_least=0)
+    worth: float = options.worth(0.5, "pairs")
 
     about: ClassVar[About] = About(
         name="privsyn",
