@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 SEED = 7
-METHODS = "aim dpsyn field-groups hedge independent match3 mst mwem ppsyn privsyn rdt".split()
+METHODS = ["aim", "dpsyn", "field-groups", "hedge", "independent", "match3", "mst", "mwem", "ppsyn", "privsyn", "rdt"]
 ODD = """
 dataset: odd
 person: id
@@ -82,6 +82,8 @@ def cases() -> Iterator[Case]:
     yield Case("hedge", "narrow", 2.0)
     yield Case("hedge", "narrow", 8.0, options=(("picks", "1"), ("noise", "0.5"), ("measuring", "0.8")))
     yield Case("hedge", "wide", 5.0)
+    for method in ("hedge", "ppsyn"):  # more marginals than a round goes through: lots decide
+        yield Case(method, "many", 1.0, options=(("size", "0.1"),), seconds=1e-6)
     yield Case("rdt", "raw", 2.0, options=(("noise", "clip"), ("height", "3"), ("order", "pay,sex"), ("ranges", "0")))
     yield Case("dpsyn", "acs", 4.0, options=(("segments", "PUMA,YEAR"), ("floor", "2"), ("round", "5")))
     yield Case("dpsyn", "acs", 4.0, options=(("segments", "PUMA,YEAR"), ("shrink", "no")), public="acs-public")
@@ -118,6 +120,8 @@ def inputs(folder: Path) -> None:
     write("narrow", pa.table(narrow), sizes(dict.fromkeys(narrow, 4)))
     wide = {f"w{number}": np.tile((3 * base + rng.integers(0, 6, rows)) % 12, 20) for number in range(12)}
     write("wide", pa.table(wide), sizes(dict.fromkeys(wide, 12)))
+    many = {f"m{number}": (base + rng.integers(0, 2, rows)) % 3 for number in range(36)}
+    write("many", pa.table(many), sizes(dict.fromkeys(many, 3)))
     some = rng.choice
     odd = {
         "id": [f"p{number // 3}" for number in range(rows)],  # no more rows than θ: which are kept is never seeded

@@ -18,8 +18,9 @@ from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import OptionError
 from hedgerow.methods import ppsyn
 from hedgerow.methods.ppsyn import PPSyn
-from hedgerow.methods.shared import rounds
-from hedgerow.methods.shared.rounds import considered, next_budget, resolutions
+from hedgerow.methods.shared import blocks, rounds
+from hedgerow.methods.shared.blocks import resolutions
+from hedgerow.methods.shared.rounds import adapted, drawn_by_lot
 from hedgerow.private.ledger import Ledger
 from hedgerow.private.vault import Vault
 from hedgerow.progress import Limits, Progress
@@ -109,7 +110,7 @@ def test_a_round_costs_more_when_the_last_one_told_little(budget, least, moved):
     def amount(units):
         return Amount(Currency.GDP, units)
 
-    after = next_budget(amount(budget), amount(least), moved).units
+    after = adapted(amount(budget), amount(least), moved).units
     assert after >= least
     assert after <= max(least, 4 * budget)
     if moved <= 0.5:
@@ -124,9 +125,9 @@ def test_a_round_considers_no_more_cells_than_it_can_and_pairs_first(monkeypatch
         coins = np.random.default_rng(0)
 
     marginals = [*Public.domain.marginals(3), *Public.domain.marginals(2)]
-    assert considered(Public, marginals) == marginals
+    assert drawn_by_lot(Public, marginals) == marginals
     monkeypatch.setattr(rounds, "CELLS_A_ROUND", 28 * 16 + 10 * 64)
-    chosen = considered(Public, marginals)
+    chosen = drawn_by_lot(Public, marginals)
     assert {m for m in chosen if len(m) == 2} == set(Public.domain.marginals(2))
     assert sum(len(m) == 3 for m in chosen) == 10
 
@@ -215,7 +216,7 @@ def test_a_partition_from_exact_counts_is_caught(monkeypatch):
                 exact = next(vault._engine.count([query])).opened()
                 return resolutions(domain, marginal, counts + exact.reshape(counts.shape), *how)
 
-            monkeypatch.setattr(rounds, "resolutions", peeking)
+            monkeypatch.setattr(blocks, "resolutions", peeking)
             return super().round(curator, *rest)
 
     crowded = next(pair for pair in pairs(len(KINDS)) if pair.kind == "many rows")

@@ -23,7 +23,7 @@ from hedgerow.methods.option import Options, option
 from hedgerow.methods.shared import options
 from hedgerow.methods.shared.columns import Columns
 from hedgerow.methods.shared.compression import compress
-from hedgerow.methods.shared.start import measure_one_ways, start
+from hedgerow.methods.shared.start import first_measurements, measure_one_ways
 from hedgerow.models.graphical.estimation import fit
 from hedgerow.models.graphical.model import GraphicalModel
 from hedgerow.models.model import Model
@@ -70,20 +70,20 @@ class MST(Options):
 
     def run(self, curator: Curator, progress: Progress) -> Model:
         with progress.phase("measure every column"):
-            begun = start(curator, LEAST_SHARE)
-        columns = Columns.known_from(curator.domain, begun.one_ways, begun.total)
-        compression = compress(curator.domain, begun.one_ways, self.merge)
+            first = first_measurements(curator, LEAST_SHARE)
+        columns = Columns.known_from(curator.domain, first.one_ways, first.total)
+        compression = compress(curator.domain, first.one_ways, self.merge)
         compressed = curator.recode(compression.recoding)
         measured = columns.measurements(compression.recoding)
         with progress.phase("fit columns"):
-            model = fit(compressed.domain, measured, total=begun.total, limits=progress.limits)
+            model = fit(compressed.domain, measured, total=first.total, limits=progress.limits)
         if curator.remaining:
             with progress.phase("choose and measure pairs"):
                 measured += self.tree(compressed, model, progress) or compression.reexpress(
                     measure_one_ways(curator, curator.remaining)  # nothing is worth a pair
                 )
             with progress.phase("fit"):
-                model = fit(compressed.domain, measured, total=begun.total, start=model, limits=progress.limits)
+                model = fit(compressed.domain, measured, total=first.total, start=model, limits=progress.limits)
         return columns.expand(model, compression.recoding)
 
     def tree(self, curator: Curator, model: GraphicalModel, progress: Progress) -> list[Measurement]:

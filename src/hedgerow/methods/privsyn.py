@@ -22,7 +22,7 @@ from hedgerow.methods.method import About
 from hedgerow.methods.option import Options, option
 from hedgerow.methods.shared import options
 from hedgerow.methods.shared.compression import Compression, compress
-from hedgerow.methods.shared.start import measure_one_ways, start
+from hedgerow.methods.shared.start import first_measurements, measure_one_ways
 from hedgerow.methods.shared.views import measure, pooled, share_power, view
 from hedgerow.models.consistency import View, consistent
 from hedgerow.models.model import Model
@@ -67,13 +67,13 @@ class PrivSyn(Options):
     def run(self, curator: Curator, progress: Progress) -> Model:
         whole = curator.remaining
         with progress.phase("measure every column"):
-            begun = start(curator, LEAST_SHARE)
-        compression = compress(curator.domain, begun.one_ways, self.merge)
+            first = first_measurements(curator, LEAST_SHARE)
+        compression = compress(curator.domain, first.one_ways, self.merge)
         merged = curator.recode(compression.recoding)
-        views = [one_way_view(compression, measurement) for measurement in begun.one_ways]
+        views = [one_way_view(compression, measurement) for measurement in first.one_ways]
         if curator.remaining:
             with progress.phase("choose pairs"):
-                chosen = self.chosen(merged, whole, begun.total)
+                chosen = self.chosen(merged, whole, first.total)
             with progress.phase("measure marginals"):
                 if chosen:
                     views += measure(merged, chosen, curator.remaining)
@@ -81,9 +81,9 @@ class PrivSyn(Options):
                     again = measure_one_ways(curator, curator.remaining)
                     views += [one_way_view(compression, measurement) for measurement in again]
         with progress.phase("make consistent"):
-            agreed = consistent(pooled(views), begun.total)
+            agreed = consistent(pooled(views), first.total)
         targets = [Target.of(each.marginal, each.counts) for each in agreed]
-        return compression.expand(Records(merged.domain, targets, begun.total))
+        return compression.expand(Records(merged.domain, targets, first.total))
 
     def chosen(self, curator: Curator, whole: Amount, total: float) -> list[Marginal]:
         """Pairs by the trade-off between the noise of measuring them and what is lost without, merged into cliques."""
