@@ -14,6 +14,7 @@ from hedgerow.audit import Violation
 from hedgerow.audit.method import BUDGETS, KINDS, Pair, pairs, replay_pair
 from hedgerow.budget.amounts import Amount, Currency
 from hedgerow.coded.domain import Domain
+from hedgerow.coded.measurement import Noise
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import OptionError
 from hedgerow.methods import ppsyn
@@ -78,12 +79,8 @@ def test_the_model_answers_as_the_blocks_were_measured(table):
 
 
 def test_partitions_follow_the_budget():
-    class Noisy:
-        def noise(self, spend):
-            return [type("Noise", (), {"mean_absolute": 1 / spend})]
-
     method = PPSyn(eta=0.5)
-    counts = [method.blocks(Noisy(), spend, 10_000) for spend in (0.001, 0.01, 0.1, 1.0)]
+    counts = [method.blocks(Noise("laplace", 1 / spend), 10_000) for spend in (0.001, 0.01, 0.1, 1.0)]
     assert counts == sorted(counts)
     for spend, count in zip((0.001, 0.01, 0.1, 1.0), counts, strict=True):
         assert count / spend <= 0.5 * ppsyn.CONTRIBUTION * 10_000
@@ -208,7 +205,7 @@ def test_a_printed_release_has_no_guarantee_and_no_ledger_takes_it(printed, tabl
 
 def test_a_partition_from_exact_counts_is_caught(monkeypatch):
     class Peeking(PPSyn):
-        def round(self, curator, *rest):
+        def consider(self, curator, wanted):
             def peeking(domain, marginal, counts, *how):
                 vault = curator._base
                 assert isinstance(vault, Vault)
@@ -217,7 +214,7 @@ def test_a_partition_from_exact_counts_is_caught(monkeypatch):
                 return resolutions(domain, marginal, counts + exact.reshape(counts.shape), *how)
 
             monkeypatch.setattr(blocks, "resolutions", peeking)
-            return super().round(curator, *rest)
+            return super().consider(curator, wanted)
 
     crowded = next(pair for pair in pairs(len(KINDS)) if pair.kind == "many rows")
     enough = hr.Budget(100.0, 1e-9)  # for partitions of so few rows

@@ -113,7 +113,7 @@ class DPSyn(Options):
     about: ClassVar[About] = About(
         name="dpsyn",
         title="DPSyn",
-        summary="Noisy counts of segments such as place × year; their rows from public rows or from noisy marginals.",
+        summary="Noisy counts of segments such as index × year; their rows from public rows or from noisy marginals.",
         argument=(
             "A noisy row total, noisy segment counts, and all one-way or all two-way marginals of the other columns: "
             "one person moves each by a non-negative vector of L1 norm at most θ, so a stack of k by at most θ√k "
@@ -250,10 +250,10 @@ def public_rows(curator: Curator, inner: Marginal) -> CodedTable | None:
     return {name: rows[name] for name in inner}
 
 
-def sampled(rows: CodedTable, coins: np.random.Generator) -> CodedTable:
+def sampled(rows: CodedTable, rng: np.random.Generator) -> CodedTable:
     """At most as many of the rows as a pool takes, at random."""
     count = len(next(iter(rows.values())))
-    chosen = coins.permutation(count)[:POOL]
+    chosen = rng.permutation(count)[:POOL]
     return {name: codes[chosen] for name, codes in rows.items()}
 
 

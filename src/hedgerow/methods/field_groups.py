@@ -29,7 +29,7 @@ from hedgerow.progress import Progress
 TOTAL_SHARE = 0.01
 MOST_CELLS = 1 << 30
 """Every cell of a group gets noise, so a wider group would never end."""
-TELLS = 0.5
+LEAST_TOLD_SHARE = 0.5
 """Two columns are one group if one of them tells this part of what the other holds, in a public table."""
 MOST_LEARNT_CELLS = 4_000_000
 """The widest group that is learnt; most groups of the original are narrower."""
@@ -128,7 +128,7 @@ def learnt_groups(curator: Curator, public: CodedTable) -> list[Marginal]:
     strong = {
         pair: information
         for pair, information in relations.information().items()
-        if information > TELLS * min(entropy[name] for name in pair)
+        if information > LEAST_TOLD_SHARE * min(entropy[name] for name in pair)
     }
     columns = dict.fromkeys(curator.columns.values())
     trees = forest(columns, strong, lambda tree: domain.cells(tuple(tree)) <= MOST_LEARNT_CELLS).trees

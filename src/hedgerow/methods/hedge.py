@@ -242,7 +242,7 @@ def first_model(
 
 
 def public_pairs(
-    domain: Domain, table: CodedTable, total: float, megabytes: float, coins: np.random.Generator
+    domain: Domain, table: CodedTable, total: float, megabytes: float, rng: np.random.Generator
 ) -> list[Measurement]:
     """A tree of the pairs that depend most on each other in public rows, scaled to the private total.
 
@@ -250,7 +250,7 @@ def public_pairs(
     """
     rows = len(next(iter(table.values())))
     most = megabytes * 2**20 / 8 / len(domain)
-    relations = Relations(domain, table, coins).information()
+    relations = Relations(domain, table, rng).information()
     strong = {pair: value for pair, value in relations.items() if value > 0 and domain.cells(pair) <= most}
     pairs = forest([(name,) for name in domain.names], strong).pairs
     found = []

@@ -31,9 +31,9 @@ from hedgerow.models.graphical.junction import plan
 from hedgerow.models.model import Model
 from hedgerow.progress import Progress
 
-ROUND = 0.5
+ROUND_SHARE = 0.5
 """Each of the two rounds gets half of the budget, so both have the same noise."""
-MISSED = 0.1
+LEAST_MISSED = 0.1
 """A triple is learnt from a public table if its two pairs miss it by this L1 distance, as the authors chose."""
 
 
@@ -125,7 +125,7 @@ class Match3(Options):
         exempt = {attribute for name in self.exempt for attribute in named(curator, name)}
         exempt |= {attribute for each in wanted for attribute, _ in each.levels}
         with progress.phase("measure every column"):
-            one_ways = measure_one_ways(curator, curator.remaining.share(ROUND), weights)
+            one_ways = measure_one_ways(curator, curator.remaining.share(ROUND_SHARE), weights)
         compression = self.compression(curator.domain, one_ways, exempt, families)
         merged = curator.recode(compression.recoding)
         with progress.phase("measure the marginals"):
@@ -210,7 +210,7 @@ def learnt_marginals(curator: Curator, public: CodedTable, most_cells: int) -> l
         for first, second in combinations(around, 2):
             if relations.cells((centre, first, second)) < most_cells:
                 missed[first, second] = relations.missed(centre, first, second)
-        missed = {pair: distance for pair, distance in missed.items() if distance >= MISSED}
+        missed = {pair: distance for pair, distance in missed.items() if distance >= LEAST_MISSED}
         for pair in forest([(name,) for name in around], missed).pairs:
             found += [pair, (centre, *pair)]
     return list(dict.fromkeys(domain.marginal(marginal) for marginal in found))

@@ -99,9 +99,9 @@ class MST(Options):
         component = np.arange(len(domain))
         chosen: list[MarginalQuery] = []
         while len(left := np.flatnonzero(component[ends[:, 0]] != component[ends[:, 1]])):
-            place = pool.select(left, spend=selection.share(1 / edges))
-            chosen.append(candidates[place].query)
-            first, second = component[ends[place]]
+            index = pool.select(left, spend=selection.share(1 / edges))
+            chosen.append(candidates[index].query)
+            first, second = component[ends[index]]
             component[component == second] = first
             progress.step()
         weights = [query.cells ** (1 / 3) for query in chosen]  # the least sum of absolute errors

@@ -101,7 +101,7 @@ class PrivSyn(Options):
         scores = curator.score(candidates, against=INDEPENDENCE, spend=scoring)
         cells = [domain.cells(pair) for pair in pairs]
         kept = trade_off(np.clip(scores, 0.0, 2 * total), np.array(cells, dtype=np.float64), noise)
-        return merged_cliques(domain, [pairs[place] for place in kept], self.most_cells)
+        return merged_cliques(domain, [pairs[index] for index in kept], self.most_cells)
 
 
 def trade_off(losses: Counts, cells: Counts, noise: Noise) -> list[int]:
