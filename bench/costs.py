@@ -88,7 +88,6 @@ def draw(method: str, rows: int) -> dict[str, Any]:
 def run() -> list[dict[str, Any]]:
     """Fill in what is missing and write the page."""
     from bench import performance
-
     from hedgerow.methods import names
 
     wanted = (sys.argv[1:] if __name__ == "__main__" else []) or list(names())

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from bench import costs, model
 from bench.model import ROOT, Row, Table, apart, measure, timed
-
 from hedgerow.coded.domain import Domain
 from hedgerow.models.graphical.estimation import fit
 from hedgerow.models.graphical.junction import plan, size

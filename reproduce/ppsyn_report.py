@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from charts import Panel, lines
+from reproduce.charts import Panel, lines
 
 METHODS = ("ppsyn", "ppsyn-printed", "aim", "mst")
 NAMES = ("ppsyn (private)", "as printed (NOT PRIVATE)", "aim", "mst")
@@ -54,14 +54,14 @@ def write_page(docs: Path, results: Results, budgets: Mapping[str, Sequence[floa
 INTRODUCTION = """# PPSyn's experiments, made private
 
 The write-up (Zhang, Deng, Yin 2023, arXiv:2310.06371) partitions exact counts, so its method as printed is not private:
-of two tables that differ by one row it merges different cells. [`ppsyn`](../understand/methods/ppsyn.md) is the repaired method. Both
-are run here beside our `aim` and `mst`; PrivMRF, the write-up's fourth method, is not built yet. "As printed" has **no
-privacy guarantee** at any ε: its figures show what exact counts are worth, not what can be had.
+of two tables that differ by one row it merges different cells. [`ppsyn`](../understand/methods/ppsyn.md) is the
+repaired method. Both are run here beside our `aim` and `mst`; PrivMRF, the write-up's fourth method, is not built yet.
+"As printed" has **no privacy guarantee** at any ε: its figures show what exact counts are worth, not what can be had.
 
 δ = 1e-9. Workload: the 3-way marginals of at most 10,000 cells (210 of them by lot where there are more), the same for
 all methods. Workload error: (1/n·|W|) Σ ‖p − p̂‖₁. Range errors: mean squared error of the share of rows in random
 ranges over 210 sets of three and 37 sets of five attributes, drawn with squared exponential weights, four ranges each.
-Figures are medians over the runs given. Written by `python reproduce/ppsyn.py`; `--full` makes the whole grid.
+Figures are medians over the runs given. Written by `python -m reproduce.ppsyn`; `--full` makes the whole grid.
 """
 
 

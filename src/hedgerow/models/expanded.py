@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hedgerow.coded.domain import CodedTable, Counts, Domain, IntArray, Marginal
-from hedgerow.curator import Recoding
+from hedgerow.coded.recoding import Recoding
 from hedgerow.models.histograms import systematic
 from hedgerow.models.model import FromMarginals, Model, State
 
