@@ -132,6 +132,43 @@ def test_every_method_runs_unchanged_on_every_database(database, method):
     check_method_on(database, method)
 
 
+@pytest.mark.parametrize("name", ["duckdb", "postgres", SLOW_SPARK])
+def test_a_table_without_rows_is_released_like_any_other(request, name):
+    table = next(pairs(6)).table.slice(0, 0)
+    url = request.getfixturevalue(name).install(table)
+    here = released("independent", table, HERE)
+    assert here[1].num_rows == 50
+    for memory in (HERE, IN_PLACE):
+        assert released("independent", url, memory) == here
+
+
+def test_money_is_read_as_numbers(postgres):
+    """In place and here, with and without a sign, up to the ends of the type."""
+    with postgres.connect() as connection:
+        connection.execute("create table wages (wage money, rate numeric(19, 4))")
+        connection.execute(
+            "insert into wages values ('$1,234.56', 1.5), ('-$12.00', 'NaN'), (null, null), (99.99, -3),"
+            "('$92,233,720,368,547,758.07', 123456789012345.6789)"
+        )
+    url = postgres.url("wages")
+    rows = pa.Table.from_batches(list(open_source(url).batches(["wage", "rate"])))
+    assert [None if wage is None else str(wage) for wage in rows["wage"].to_pylist()] == [
+        *("1234.5600", "-12.0000", None, "99.9900", "92233720368547758.0700"),
+    ]
+    assert [None if rate is None else float(rate) for rate in rows["rate"].to_pylist()] == [
+        *(1.5, None, None, -3.0, 123456789012345.6789),
+    ]
+    encoding = Schema.parse("""
+columns:
+  wage: {type: number, min: 0, max: 2000, bins: [100, 1234.56, 1234.57], missing: true, other: true}
+  rate: {type: number, min: -5, max: 5, bins: [0], missing: true, other: true}
+""").encoding()
+    queries = [MarginalQuery(encoding.domain, (name,)) for name in ("wage", "rate")]
+    expected = [[1, 0, 1, 0, 1, 2], [1, 1, 2, 1]]
+    assert counted(url, encoding, queries) == expected
+    assert counted(url, encoding, queries, IN_PLACE) == expected
+
+
 def test_a_collation_that_holds_texts_equal_changes_nothing(duckdb, postgres):
     """Otherwise a row's code could follow from another person's spelling."""
     table = pa.table({"grade": ["low", "LOW", "Low", "high"] * 5})

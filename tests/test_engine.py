@@ -283,9 +283,9 @@ def test_neighbouring_tables_count_neighbouring_rows():
         assert moved.sum() == min(2, (ids == person).sum())
 
 
-def test_a_table_that_lacks_a_declared_column_is_refused_with_the_nearest_name():
+def test_a_table_that_lacks_a_declared_column_is_refused():
     encoding = Schema.parse(PEOPLE).encoding()
-    with pytest.raises(TableError, match=r'no column "age"; columns: agee, id\. Did you mean "agee"'):
+    with pytest.raises(TableError, match=r"lacks 1 of the 2 columns"):
         open_engine(pa.table({"agee": [1], "id": [1]})).prepare(encoding)
 
 

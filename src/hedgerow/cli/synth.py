@@ -15,10 +15,10 @@ from typing import Any
 from hedgerow.budget.amounts import Budget
 from hedgerow.cli.outputs import PAGE, check_outputs, writing
 from hedgerow.cli.progress import TerminalProgress
-from hedgerow.errors import OptionError
+from hedgerow.errors import OptionError, visible
 from hedgerow.methods import build
 from hedgerow.private.journal import refuse_unfinished
-from hedgerow.private.sources.source import refuse_as_public
+from hedgerow.private.sources.sameness import refuse_as_public
 from hedgerow.progress import Limits, peak_rss_mb
 from hedgerow.release.bundle import Release, check_key
 from hedgerow.release.certificate import share_of_whole
@@ -241,7 +241,7 @@ def mostly_noise(made: Release) -> bool:
 
 
 def _hint(text: str) -> None:
-    print(f"hint: {text}", file=sys.stderr)
+    print(f"hint: {visible(text)}", file=sys.stderr)
 
 
 def dry(request: Request) -> None:

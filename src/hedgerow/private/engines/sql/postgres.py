@@ -11,6 +11,9 @@ import psycopg
 
 from hedgerow.private.engines.sql.database import Database
 
+_MONEY = ibis.dtype("decimal(19, 4)")
+"""What ibis takes `money` for. The server itself compares it with no number, and writes it with a currency sign."""
+
 
 class PostgreSQL(Database):
     """What a URL leaves out (host, port, user, password) comes from the environment and the files that libpq reads."""
@@ -67,7 +70,9 @@ class PostgreSQL(Database):
 
 
 def _plain(column: Any) -> Any:
-    """What other programs can hold: texts as text, and of decimals those that are numbers."""
+    """What other programs can hold: texts as text, money as a number, and of decimals those that are numbers."""
+    if column.type() == _MONEY:
+        column = column.cast("decimal(21, 4)")
     kind = column.type()
     if kind.is_decimal() and kind.precision is not None:
         return column.nullif(ibis.literal("NaN").cast(kind))
