@@ -29,7 +29,7 @@ from hedgerow.progress import Progress
 
 # tuned on the made-up personnel table and on br2000: the defaults of trees, emphasis, ranges, sweeps and columns
 LEAVES = {"shrink": shrunk_leaves, "clip": clipped_leaves}
-TREE = 1_500_000
+TREE = 600_000
 """Work of a tree: planting, measuring and weighing it."""
 Planted = Mapping[str, Sequence[RandomTree]]
 """The trees of each attribute. They do not depend on the order in which attributes are drawn."""

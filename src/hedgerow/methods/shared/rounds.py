@@ -33,7 +33,7 @@ MARGINALS_A_ROUND = 6_000
 """The same of their number."""
 FEWEST_A_ROUND = 500
 """So many are considered however little time is left."""
-LISTED, MARGINAL, PICKED = 2_000, 200_000, 30_000
+LISTED, MARGINAL, PICKED = 2_000, 100_000, 30_000
 """Work of a marginal that matters, of one that a round considers, and of one that is considered for a further pick."""
 
 Refit = Callable[[GraphicalModel, Sequence[Measurement], bool], GraphicalModel]
