@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ from hedgerow.private.vault import Vault
 from hedgerow.progress import Limits, Progress
 from hedgerow.release.bundle import Release
 from hedgerow.release.certificate import ENDED_EARLY, PUBLIC, REHEARSAL, UNSAFE, Certificate, versions
+from hedgerow.schema.presets import PREFIX, load
 
 if TYPE_CHECKING:
     from hedgerow.coded.domain import CodedTable
@@ -55,8 +56,9 @@ def synthesize(
     Arrow C interface; so is `public`, a table with the same columns that the user asserts to be public: it fills
     in groups with `allowed: public`, and methods may learn from it. `seed` steers post-processing only; the privacy
     noise cannot be seeded, except by `unsafe_noise_seed`, which voids the guarantee. Nothing is spent unless everything
-    could be checked beforehand. `journal` names a file that keeps the paid answers as they come; with `resume` the
-    answers in it are used instead of new ones. Remove it when the release is saved.
+    could be checked beforehand. A method's name means its defaults or, with the schema `preset:NAME`, the options that
+    the preset holds for it at this ε. `journal` names a file that keeps the paid answers as they come; with `resume`
+    the answers in it are used instead of new ones. Remove it when the release is saved.
     """
     from hedgerow.private.engines import open_engine
     from hedgerow.private.sources.source import refuse_as_public
@@ -66,9 +68,9 @@ def synthesize(
         raise OptionError(f"the budget must be a hedgerow.Budget(epsilon, delta), got {budget!r}. Nothing was read.")
     if public is not None:
         refuse_as_public(public, table)
+    chosen = chosen_method(schema, method, budget.epsilon) if isinstance(method, str) else method
     if not isinstance(schema, Schema):
         schema = Schema.load(schema)
-    chosen: Method = build(method) if isinstance(method, str) else method
     books = Ledger(ledger) if ledger is not None else None
     if books is not None:
         if unsafe_noise_seed is not None:
@@ -97,6 +99,15 @@ def synthesize(
         return run.release(engine, mechanisms, books, diary)
     finally:
         diary.close()
+
+
+def chosen_method(
+    schema: Schema | str | Path, name: str, epsilon: float, given: Mapping[str, Any] | None = None
+) -> Method:
+    """The method of that name, with the options that a preset holds for it at this ε and over them those given."""
+    held = load(str(schema)).options(name, epsilon) if str(schema).startswith(PREFIX) else {}
+    method: Method = build(name, {**held, **(given or {})})
+    return method
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,16 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
+from hedgerow.audit.game import RUNS
 from hedgerow.audit.report import Finding, audit, page
 from hedgerow.cli.outputs import check_outputs
-from hedgerow.errors import HedgerowError
+from hedgerow.errors import HedgerowError, OptionError
 from hedgerow.methods import build, names
 from hedgerow.release.files import whole_file
 
 
 def run(methods: Sequence[str], pairs: int, runs: int, out: Path | None, overwrite: bool, as_json: bool) -> None:
-    """Audit the methods, two at a time; fails if one does not keep its promise."""
+    """Audit the methods, two at a time; fails if one does not keep its promise, or if too few runs were played."""
     chosen = list(methods) or list(names())
     for name in chosen:
         build(name)  # a name that is not known is refused before an hour has passed
@@ -30,13 +31,17 @@ def run(methods: Sequence[str], pairs: int, runs: int, out: Path | None, overwri
         if not as_json:
             print(_line(finding), flush=True)
     if as_json:
-        print(json.dumps([asdict(finding) | {"problems": finding.problems} for finding in findings]))
+        said = [asdict(each) | {"problems": each.problems, "doubts": each.doubts} for each in findings]
+        print(json.dumps(said))
     if out is not None:
         with whole_file(out) as partial:
             partial.write_text(page(findings), encoding="utf-8")
     failed = [finding.method for finding in findings if finding.problems]
     if failed:
         raise HedgerowError(f"the audit of {', '.join(failed)} failed.")
+    unsettled = [finding.method for finding in findings if finding.doubts]
+    if unsettled:
+        raise OptionError(f"too few runs to settle the audit of {', '.join(unsettled)}. Hint: --runs {RUNS}, or more.")
 
 
 def _findings(methods: Sequence[str], pairs: int, runs: int) -> Iterator[Finding]:
@@ -53,8 +58,7 @@ def _findings(methods: Sequence[str], pairs: int, runs: int) -> Iterator[Finding
 
 def _line(finding: Finding) -> str:
     verdict = finding.verdict
-    result = "; ".join(finding.problems) or "kept"
     return (
         f"{finding.method:14} {2 * finding.pairs} replays; promises μ = {verdict.claim:.2f}, certainly leaks "
-        f"{verdict.bound:.2f} (2 × {verdict.runs:,} runs); {len(finding.caught)} mutants caught: {result}"
+        f"{verdict.bound:.2f} (2 × {verdict.runs:,} runs); {len(finding.caught)} mutants caught: {finding.result}"
     )

@@ -16,16 +16,14 @@ from hedgerow.budget.amounts import Budget
 from hedgerow.cli.outputs import PAGE, check_outputs, writing
 from hedgerow.cli.progress import TerminalProgress
 from hedgerow.errors import OptionError
-from hedgerow.methods import build
 from hedgerow.private.journal import refuse_unfinished
 from hedgerow.private.sources.source import refuse_as_public
 from hedgerow.progress import Limits, peak_rss_mb
 from hedgerow.release.bundle import Release, check_key
 from hedgerow.release.certificate import share_of_whole
 from hedgerow.release.files import TABLE_SUFFIXES, void_note, whole_file, write_table
-from hedgerow.run import rehearse, synthesize
+from hedgerow.run import chosen_method, rehearse, synthesize
 from hedgerow.schema import Schema
-from hedgerow.schema.presets import PREFIX, load
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ def run_all(requests: Sequence[Request]) -> None:
     for request in left:
         _outputs(request)
         Budget(request.epsilon, request.delta)
-        build(request.method, _options(request))
+        chosen_method(request.schema, request.method, request.epsilon, request.options)
     for request in left:
         run(request if len(requests) == 1 else replace(request, resume=_journal(_bundle(request)).exists()))
 
@@ -88,7 +86,7 @@ def _named(out: Path | None) -> Path:
 def run(request: Request) -> None:
     """The whole way from a table to a release and its rows."""
     budget = Budget(request.epsilon, request.delta)
-    method = build(request.method, _options(request))
+    method = chosen_method(request.schema, request.method, request.epsilon, request.options)
     out, bundle, journal = _outputs(request)
     progress = TerminalProgress(request.limits, request.quiet)
     with _paid_answers(journal):
@@ -180,12 +178,6 @@ def _write_page(path: Path, made: Release, rows: int, seed: int, progress: Termi
         partial.write_text(release_page(made, rows, seed), encoding="utf-8")
 
 
-def _options(request: Request) -> dict[str, Any]:
-    """The options that a preset holds for the method, and over them those that were typed."""
-    held = load(request.schema).options(request.method, request.epsilon) if request.schema.startswith(PREFIX) else {}
-    return {**held, **request.options}
-
-
 def _outputs(request: Request) -> tuple[Path, Path, Path]:
     """Where the table, the release and the journal go, refused before anything is read if that cannot be."""
     out, bundle = _named(request.out), _bundle(request)
@@ -249,7 +241,7 @@ def dry(request: Request) -> None:
     if request.public is not None:
         refuse_as_public(request.public, request.table)
     budget = Budget(request.epsilon, request.delta)
-    method = build(request.method, _options(request))
+    method = chosen_method(request.schema, request.method, request.epsilon, request.options)
     schema = Schema.load(request.schema)
     progress = TerminalProgress(request.limits, request.quiet)
     rehearsed = rehearse(schema, budget, method, progress, request.public)

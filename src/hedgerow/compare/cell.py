@@ -1,12 +1,17 @@
-"""One cell in a process of its own: `python -m hedgerow.compare.cell RESULT` with the plan and the cell on stdin.
+"""One cell in a process of its own: `python -m hedgerow.compare.cell ANSWER JOURNAL`, the plan and the cell on stdin.
 
-A process of its own, so that time and memory are those of this run, and a crash is a row and not the end.
+A process of its own, so that time and memory are those of this run, and a crash is a row and not the end. It reads one
+line and lives no longer than whoever holds the other end of its stdin: a comparison that is killed leaves nothing at
+work behind it. What a run has paid for is in its journal, with which the next comparison goes on.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
+import threading
 import time
 import traceback
 from dataclasses import asdict
@@ -16,11 +21,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hedgerow.coded.domain import CodedTable
+from hedgerow.compare.origin import package_digest
 from hedgerow.compare.plan import Cell, ForeignTable, Plan
-from hedgerow.errors import HedgerowError
+from hedgerow.errors import HedgerowError, OptionError, listing
 from hedgerow.private.sources.coded import coded_rows, rows_of, with_columns_of
 from hedgerow.private.sources.source import open_source, open_synthetic
 from hedgerow.progress import peak_rss_mb
+from hedgerow.release.files import whole_file, write_private
 
 if TYPE_CHECKING:
     from hedgerow.schema import Encoding, Schema
@@ -29,7 +36,7 @@ SUBSAMPLE = 10
 """The floor "subsample" keeps one row in so many."""
 
 
-def run_cell(plan: Plan, cell: Cell) -> dict[str, Any]:
+def run_cell(plan: Plan, cell: Cell, journal: Path | None = None) -> dict[str, Any]:
     """Make (or read) the synthetic table, note what that took, and compare it with the real one."""
     from hedgerow.private.evaluate.evaluation import Comparison, figures_of
     from hedgerow.schema import Schema
@@ -37,7 +44,7 @@ def run_cell(plan: Plan, cell: Cell) -> dict[str, Any]:
     schema = Schema.load(plan.schema)
     encoding = schema.encoding()
     wall, cpu = time.perf_counter(), time.process_time()
-    synthetic = _method(plan, cell, schema, encoding) if cell.kind == "method" else None
+    synthetic = _method(plan, cell, schema, encoding, journal) if cell.kind == "method" else None
     took = {"cpu_s": time.process_time() - cpu, "wall_s": time.perf_counter() - wall, "peak_mb": peak_rss_mb()}
     real = coded_rows(with_columns_of(encoding, open_source(plan.table), "real"), encoding, "real")
     if cell.kind == "floor":
@@ -62,25 +69,37 @@ def floor(name: str, real: CodedTable, seed: int) -> CodedTable:
     return {attribute: codes[kept] for attribute, codes in real.items()}
 
 
-def _method(plan: Plan, cell: Cell, schema: Schema, encoding: Encoding) -> CodedTable:
+def _method(plan: Plan, cell: Cell, schema: Schema, encoding: Encoding, journal: Path | None) -> CodedTable:
     import hedgerow as hr
-    from hedgerow.methods import build
-    from hedgerow.progress import Limits
 
     assert cell.epsilon is not None
     seed, unsafe = plan.paired(cell.run)
+    paid = journal if unsafe is None else None
     release = hr.synthesize(
         plan.table,
         schema,
         hr.Budget(cell.epsilon, plan.delta),
-        build(cell.name, cell.options),
+        plan.method(cell.name, cell.epsilon),
         public=plan.public,
         ledger=plan.ledger,
-        limits=Limits(plan.max_memory, None),
+        limits=hr.Limits(plan.max_memory, None),
         seed=seed,
         unsafe_noise_seed=unsafe,
+        journal=paid,
+        resume=paid is not None and paid.exists(),
     )
     return encoding.encode(release.sample(seed=seed).combine_chunks())
+
+
+def refuse_changed(plan: Plan, cell: Cell) -> None:
+    """A cell says what makes it; code that was edited while the comparison ran would make something else."""
+    now = plan.origin(package_digest(), cell.name if cell.kind == "method" else None, cell.epsilon)
+    changed = [what for what in now if now[what] != cell.made[what]]
+    if changed:
+        raise OptionError(
+            f"the {listing(changed)} of the method changed since the comparison began. Nothing was read. "
+            "Hint: start the comparison again."
+        )
 
 
 def problem_of(error: BaseException) -> str:
@@ -97,13 +116,25 @@ def request(plan: Plan, cell: Cell) -> str:
 
 
 def main() -> None:
-    asked = json.loads(sys.stdin.read())
+    asked = json.loads(sys.stdin.readline())
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     plan = Plan(**{**asked["plan"], "tables": tuple(ForeignTable(**each) for each in asked["plan"]["tables"])})
+    cell = Cell(**asked["cell"])
     try:
-        answer = run_cell(plan, Cell(**asked["cell"]))
+        refuse_changed(plan, cell)
+        answer = run_cell(plan, cell, Path(sys.argv[2]))
     except Exception as error:
         answer = {"problem": problem_of(error)}
-    Path(sys.argv[1]).write_text(json.dumps(answer), encoding="utf-8")
+    with whole_file(Path(sys.argv[1])) as partial:
+        write_private(partial, json.dumps(answer))
+
+
+def _end_with_parent() -> None:
+    """Nothing more is sent, so reading ends when the parent is gone; then this process and all that it started go."""
+    os.read(sys.stdin.fileno(), 1)
+    if os.getpgrp() == os.getpid():
+        os.killpg(os.getpid(), signal.SIGKILL)
+    os._exit(1)
 
 
 if __name__ == "__main__":
