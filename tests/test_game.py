@@ -59,7 +59,7 @@ def test_too_few_runs_are_called_so_and_not_a_dead_test():
 def test_the_command_says_too_few_runs(monkeypatch, capsys):
     few = Finding("independent", 6, None, Verdict(2.0, 1.1, 1000), tuple(MUTANTS))
     monkeypatch.setattr(command, "audit", lambda *words: few)
-    with pytest.raises(OptionError, match="too few runs to settle the audit of independent.*--runs 4000"):
+    with pytest.raises(OptionError, match=r"too few runs to settle the audit of independent.*--runs 4000"):
         command.run(["independent"], 6, 1000, None, False, True)
     (found,) = json.loads(capsys.readouterr().out)
     assert found["problems"] == []

@@ -11,6 +11,7 @@ from hedgerow import __version__
 from hedgerow.cli.ledger import app as ledger_app
 from hedgerow.cli.schema import app as schema_app
 from hedgerow.errors import OptionError
+from hedgerow.private.evaluate import METRICS
 from hedgerow.progress import Limits
 
 app = typer.Typer(
@@ -232,8 +233,7 @@ def evaluate(
     metrics: Annotated[
         str | None,
         typer.Option(
-            help="Comma-separated, default all: tvd1, tvd2, tvd3, worst, k_marginal, range3, range5, conjunctions, "
-            "pearson, kendall, cramers_v, subsample, pmse, unique_matches, apparent_matches, svm, boosting."
+            help=f"Comma-separated, default all: {', '.join(METRICS)}; package.module:Name for one made elsewhere."
         ),
     ] = None,
     target: Annotated[

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from hedgerow.cli.evaluate import PRIVATE
 from hedgerow.compare import Plan, compare
+from hedgerow.compare.grid import views_of
 from hedgerow.errors import OptionError
-from hedgerow.pages.comparison import MetricView, best_methods, main_metric
-from hedgerow.private.evaluate.figures import FIGURES
+from hedgerow.pages.comparison import best_methods, main_metric
 
 DEFAULT_METRICS = ("tvd1", "tvd2", "tvd3", "k_marginal", "range3", "conjunctions", "subsample")
 
@@ -31,9 +31,8 @@ def run(plan: Plan, out: Path, retry: bool, as_json: bool, quiet: bool) -> None:
         return
     print(PRIVATE)
     done = [row for row in rows if row["status"] == "done"]
-    held = [name for name in FIGURES if any(name in row for row in done)]
-    if held:
-        views = [MetricView(name, FIGURES[name].title, FIGURES[name].meaning, FIGURES[name].best) for name in held]
+    views = views_of(plan, done)
+    if views:
         main = main_metric(views)
         print(f"{main.name}: {main.meaning}")
         for epsilon, ranked in best_methods(done, main).items():

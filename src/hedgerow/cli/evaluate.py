@@ -7,8 +7,7 @@ from pathlib import Path
 
 from hedgerow.cli.outputs import PAGE, check_outputs
 from hedgerow.cli.progress import TerminalProgress
-from hedgerow.private.evaluate import evaluate
-from hedgerow.private.evaluate.figures import named
+from hedgerow.private.evaluate.evaluation import evaluate, settled_metrics, shown_figures
 from hedgerow.progress import Limits, peak_rss_mb
 
 PRIVATE = (
@@ -40,14 +39,16 @@ def run(
             "ledger": ledger,
         }
         check_outputs([(page, PAGE)], inputs, overwrite=overwrite)
+    known = words(identifiers or "")
+    chosen = settled_metrics(None if metrics is None else words(metrics), target, known)
     progress = TerminalProgress(Limits(), quiet)
     report = evaluate(
         real,
         synthetic,
         schema,
-        metrics=None if metrics is None else words(metrics),
+        metrics=list(chosen.values()),
         target=target,
-        identifiers=words(identifiers or ""),
+        identifiers=known,
         seed=seed,
         ledger=ledger,
         report=page,
@@ -59,7 +60,7 @@ def run(
     print(PRIVATE)
     rows = report["rows"]
     print(f"{rows['real']:,} real rows, {rows['synthetic']:,} synthetic rows, {report['columns']} columns")
-    for name, figure in named(report).items():
+    for name, figure in shown_figures(chosen.values()).items():
         print(f"{name:18} {figure.text(report[name]):>8}  {figure.meaning}{figure.sampled(report['attributes'])}")
     if page is not None:
         print(f"{page}: the page. PRIVATE too, and readable by you alone")

@@ -38,7 +38,8 @@ SUBSAMPLE = 10
 
 def run_cell(plan: Plan, cell: Cell, journal: Path | None = None) -> dict[str, Any]:
     """Make (or read) the synthetic table, note what that took, and compare it with the real one."""
-    from hedgerow.private.evaluate.evaluation import Comparison, figures_of
+    from hedgerow.private.evaluate import Comparison, find
+    from hedgerow.private.evaluate.evaluation import figures_of
     from hedgerow.schema import Schema
 
     schema = Schema.load(plan.schema)
@@ -53,7 +54,8 @@ def run_cell(plan: Plan, cell: Cell, journal: Path | None = None) -> dict[str, A
         assert cell.file is not None
         synthetic = coded_rows(with_columns_of(encoding, open_synthetic(cell.file), "synthetic"), encoding, "synthetic")
     assert synthetic is not None
-    figures = figures_of(Comparison(encoding, real, synthetic, plan.seed, plan.target), plan.metrics)
+    comparison = Comparison(encoding, real, synthetic, plan.seed, plan.target)
+    figures = figures_of(comparison, [find(name) for name in plan.metrics])
     kept = {name: value for name, value in figures.items() if isinstance(value, float)}
     return {**kept, "rows": rows_of(synthetic), **(took if cell.kind == "method" else {})}
 

@@ -28,7 +28,8 @@ from hedgerow.compare.origin import is_current, package_digest
 from hedgerow.compare.plan import Cell, Plan
 from hedgerow.errors import OptionError, SchemaError
 from hedgerow.pages.comparison import MetricView, comparison_page
-from hedgerow.private.evaluate.figures import FIGURES
+from hedgerow.private.evaluate import find
+from hedgerow.private.evaluate.evaluation import shown_figures
 from hedgerow.release.certificate import versions
 from hedgerow.release.files import whole_file, write_private
 
@@ -279,10 +280,16 @@ class Grid:
             write_private(partial, "")
             pq.write_table(table.replace_schema_metadata({"hedgerow": "PRIVATE: computed from real rows"}), partial)
         manifest = json.loads(self._manifest.read_text(encoding="utf-8"))
-        figures = {name: FIGURES[name] for name in FIGURES if any(name in row for row in rows)}
-        views = [MetricView(name, each.title, each.meaning, each.best) for name, each in figures.items()]
+        views = views_of(self.plan, rows)
         with whole_file(self.folder / "comparison.html") as partial:
             write_private(partial, comparison_page(rows, views, manifest))
+
+
+def views_of(plan: Plan, rows: Sequence[Row]) -> list[MetricView]:
+    """What a page says of the figures that some row holds."""
+    figures = shown_figures(find(name) for name in plan.metrics)
+    held = {name: each for name, each in figures.items() if any(name in row for row in rows)}
+    return [MetricView(name, each.title, each.meaning, each.best) for name, each in held.items()]
 
 
 def _asked(row: Row) -> tuple[Any, ...]:

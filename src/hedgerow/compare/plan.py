@@ -117,8 +117,8 @@ class Plan:
     def origin(self, source: str, method: str | None = None, epsilon: float | None = None) -> Origin:
         """The code and the options that make a cell; `source` is that of Hedgerow."""
         if method is None or epsilon is None:
-            return origin(source, ())
-        made = origin(source, (method,), self.method(method, epsilon), self.options.get(method))
+            return origin(source, self.metrics)
+        made = origin(source, (method, *self.metrics), self.method(method, epsilon), self.options.get(method))
         return {**made, "max_memory": self.max_memory}
 
     def method(self, name: str, epsilon: float) -> Method:
