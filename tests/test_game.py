@@ -8,7 +8,7 @@ import pytest
 from hedgerow.audit.game import Verdict, certified, play
 from hedgerow.audit.mutants import MUTANTS
 from hedgerow.audit.report import Finding
-from hedgerow.cli import audit as command
+from hedgerow.cli.audit import audit as command
 from hedgerow.errors import OptionError
 from hedgerow.methods.independent import Independent
 
@@ -58,9 +58,9 @@ def test_too_few_runs_are_called_so_and_not_a_dead_test():
 
 def test_the_command_says_too_few_runs(monkeypatch, capsys):
     few = Finding("independent", 6, None, Verdict(2.0, 1.1, 1000), tuple(MUTANTS))
-    monkeypatch.setattr(command, "audit", lambda *words: few)
+    monkeypatch.setattr("hedgerow.audit.report.audit", lambda *words: few)
     with pytest.raises(OptionError, match=r"too few runs to settle the audit of independent.*--runs 4000"):
-        command.run(["independent"], 6, 1000, None, False, True)
+        command(["independent"], 6, 1000, json_=True)
     (found,) = json.loads(capsys.readouterr().out)
     assert found["problems"] == []
     assert found["doubts"] == few.doubts

@@ -109,9 +109,9 @@ def test_typed_options_win_over_those_of_the_preset():
 
 
 def test_methods_lists_the_presets(capsys):
-    from hedgerow.cli.methods import show
+    from hedgerow.cli.methods import methods
 
-    show(None)
+    methods(None)
     printed = capsys.readouterr().out
     assert all(re.search(rf"^{name} ", printed, re.M) for name in presets.names())
 

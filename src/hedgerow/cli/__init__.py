@@ -36,7 +36,7 @@ def main() -> None:
         said = problem.format_message().rstrip(".")
         _stop(f"{said}{'' if said.endswith('?') else '.'} Hint: {_help(problem)}", 2) if said else sys.exit(2)
     except OSError as problem:
-        from hedgerow.cli.outputs import reason
+        from hedgerow.run.outputs import reason
 
         _stop(f"a file could not be read or written ({reason(problem)}); a release written before that is kept.", 2)
     except Exception as problem:

@@ -9,18 +9,36 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from hedgerow.audit.game import RUNS
-from hedgerow.audit.report import Finding, audit, page
-from hedgerow.cli.outputs import check_outputs
-from hedgerow.errors import HedgerowError, OptionError
-from hedgerow.methods import build, names
-from hedgerow.release.files import whole_file
+import typer
+
+if TYPE_CHECKING:
+    from hedgerow.audit.report import Finding
 
 
-def run(methods: Sequence[str], pairs: int, runs: int, out: Path | None, overwrite: bool, as_json: bool) -> None:
-    """Audit the methods, two at a time; fails if one does not keep its promise, or if too few runs were played."""
-    chosen = list(methods) or list(names())
+def audit(
+    methods: Annotated[list[str] | None, typer.Argument(help="Methods; all of them if left out.")] = None,
+    pairs: Annotated[int, typer.Option(min=6, help="Neighbouring tables to replay on, for each kind of noise.")] = 200,
+    runs: Annotated[int, typer.Option(min=100, help="Runs on either side of the distinguishing game.")] = 4000,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", dir_okay=False, help="A page (.md) to write the table to.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing page.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="One JSON array on stdout.")] = False,
+) -> None:
+    """Check that methods keep their promise, and that the check would notice if they did not. Takes minutes each.
+
+    Two at a time. Fails if a method does not keep its promise, or if too few runs were played to tell.
+    """
+    from hedgerow.audit.game import RUNS
+    from hedgerow.audit.report import page
+    from hedgerow.errors import HedgerowError, OptionError
+    from hedgerow.methods import build, names
+    from hedgerow.release.files import whole_file
+    from hedgerow.run.outputs import check_outputs
+
+    chosen = methods or list(names())
     for name in chosen:
         build(name)  # a name that is not known is refused before an hour has passed
     if out is not None:
@@ -28,9 +46,9 @@ def run(methods: Sequence[str], pairs: int, runs: int, out: Path | None, overwri
     findings = []
     for finding in _findings(chosen, pairs, runs):
         findings.append(finding)
-        if not as_json:
+        if not json_:
             print(_line(finding), flush=True)
-    if as_json:
+    if json_:
         said = [asdict(each) | {"problems": each.problems, "doubts": each.doubts} for each in findings]
         print(json.dumps(said))
     if out is not None:
@@ -45,6 +63,8 @@ def run(methods: Sequence[str], pairs: int, runs: int, out: Path | None, overwri
 
 
 def _findings(methods: Sequence[str], pairs: int, runs: int) -> Iterator[Finding]:
+    from hedgerow.audit.report import audit
+
     workers = min(2, os.cpu_count() or 1, len(methods))
     if workers < 2:
         yield from (audit(name, pairs, runs) for name in methods)

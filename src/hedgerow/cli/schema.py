@@ -26,8 +26,8 @@ def draft(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
 ) -> None:
     """Write a schema with the names of the header and everything that public sources say; the rest is TODO."""
-    from hedgerow.cli.outputs import check_outputs, writing
     from hedgerow.private.sources.source import open_source, refuse_as_public
+    from hedgerow.run.outputs import check_outputs, writing
     from hedgerow.schema.draft import draft_schema
 
     named = {f'source "{source}"': source.removeprefix("public:") for source in sources or []}
@@ -61,7 +61,7 @@ def check(
     from hedgerow.schema import Schema
 
     if private is not None:
-        from hedgerow.cli.outputs import check_outputs
+        from hedgerow.run.outputs import check_outputs
 
         if table is None:
             raise OptionError("--private counts misfits in a table's rows; name the table. Nothing was read.")

@@ -16,7 +16,7 @@ import time
 import traceback
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -29,9 +29,6 @@ from hedgerow.private.sources.source import open_source, open_synthetic
 from hedgerow.progress import peak_rss_mb
 from hedgerow.release.files import whole_file, write_private
 
-if TYPE_CHECKING:
-    from hedgerow.schema import Encoding, Schema
-
 SUBSAMPLE = 10
 """The floor "subsample" keeps one row in so many."""
 
@@ -42,10 +39,12 @@ def run_cell(plan: Plan, cell: Cell, journal: Path | None = None) -> dict[str, A
     from hedgerow.private.evaluate.evaluation import figures_of
     from hedgerow.schema import Schema
 
-    schema = Schema.load(plan.schema)
-    encoding = schema.encoding()
+    encoding = Schema.load(plan.schema).encoding()
     wall, cpu = time.perf_counter(), time.process_time()
-    synthetic = _method(plan, cell, schema, encoding, journal) if cell.kind == "method" else None
+    synthetic: CodedTable | None = None
+    if cell.kind == "method":
+        rows = plan.request(cell, journal).checked().release().sample(seed=plan.paired(cell.run)[0])
+        synthetic = encoding.encode(rows.combine_chunks())
     took = {"cpu_s": time.process_time() - cpu, "wall_s": time.perf_counter() - wall, "peak_mb": peak_rss_mb()}
     real = coded_rows(with_columns_of(encoding, open_source(plan.table), "real"), encoding, "real")
     if cell.kind == "floor":
@@ -69,28 +68,6 @@ def floor(name: str, real: CodedTable, seed: int) -> CodedTable:
     else:
         kept = coins.permutation(rows)[: max(1, rows // SUBSAMPLE)]
     return {attribute: codes[kept] for attribute, codes in real.items()}
-
-
-def _method(plan: Plan, cell: Cell, schema: Schema, encoding: Encoding, journal: Path | None) -> CodedTable:
-    import hedgerow as hr
-
-    assert cell.epsilon is not None
-    seed, unsafe = plan.paired(cell.run)
-    paid = journal if unsafe is None else None
-    release = hr.synthesize(
-        plan.table,
-        schema,
-        hr.Budget(cell.epsilon, plan.delta),
-        plan.method(cell.name, cell.epsilon),
-        public=plan.public,
-        ledger=plan.ledger,
-        limits=hr.Limits(plan.max_memory, None),
-        seed=seed,
-        unsafe_noise_seed=unsafe,
-        journal=paid,
-        resume=paid is not None and paid.exists(),
-    )
-    return encoding.encode(release.sample(seed=seed).combine_chunks())
 
 
 def refuse_changed(plan: Plan, cell: Cell) -> None:

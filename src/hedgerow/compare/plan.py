@@ -10,10 +10,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+from hedgerow.budget.amounts import Budget
 from hedgerow.compare.origin import Origin, digest_of, digest_of_table, origin, package_digest
 from hedgerow.errors import OptionError
 from hedgerow.methods.method import Method
-from hedgerow.run import chosen_method
+from hedgerow.progress import Limits
+from hedgerow.run.request import Request, chosen_method
 
 FLOORS = ("bootstrap", "subsample")
 """Samples of the real rows, which no method has to beat: as many rows with replacement, and a tenth of the rows."""
@@ -124,6 +126,26 @@ class Plan:
     def method(self, name: str, epsilon: float) -> Method:
         """A method with the options of the plan, and those of its preset."""
         return chosen_method(self.schema, name, epsilon, self.options.get(name))
+
+    def request(self, cell: Cell, journal: Path | None = None) -> Request:
+        """A run of a method; a journal that is there already is gone on with."""
+        assert cell.epsilon is not None
+        seed, unsafe = self.paired(cell.run)
+        paid = journal if unsafe is None else None
+        return Request(
+            table=self.table,
+            schema=self.schema,
+            budget=Budget(cell.epsilon, self.delta),
+            method=cell.name,
+            options=self.options.get(cell.name, {}),
+            public=self.public,
+            ledger=self.ledger,
+            limits=Limits(self.max_memory),
+            seed=seed,
+            unsafe_noise_seed=unsafe,
+            journal=paid,
+            resume=paid is not None and paid.exists(),
+        )
 
     def paired(self, run: int) -> tuple[int, int | None]:
         """The seeds of a run, the same for every method: post-processing, and noise where that is unsafely seeded."""

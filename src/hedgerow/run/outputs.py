@@ -1,16 +1,68 @@
-"""What a command may write, and what it never writes over: one rule for all of them."""
+"""What may be written, and what is never written over: one rule for all commands, and the files of a release."""
 
 from __future__ import annotations
 
 import os
+import shlex
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from hedgerow.errors import OptionError
-from hedgerow.release.files import check_writable
+from hedgerow.release.files import TABLE_SUFFIXES, check_writable, void_note
 
 PAGE = (".html",)
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """The files of one release: its rows, the release itself, the journal beside it and, where wanted, its page."""
+
+    table: Path
+    release: Path
+    page: Path | None = None
+    key: Path | None = None
+    """The key to sign the release with."""
+    rows: int | None = None
+    """Rows out; by default the noisy estimate."""
+    most_rows: int | None = None
+    """How many a contest allows at most, where none were asked for."""
+    overwrite: bool = False
+
+    @property
+    def journal(self) -> Path:
+        return self.release.with_name(self.release.name + ".journal")
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the release was made, and saved, before."""
+        return zipfile.is_zipfile(self.release) and not self.journal.exists()
+
+    def check(self, inputs: Mapping[str, str | Path | None], seed: int, *, void: bool, resume: bool) -> None:
+        """Refuse, before anything is read, files that cannot be written or would destroy something."""
+        if zipfile.is_zipfile(self.release) and not self.overwrite:
+            ended = resume and not self.journal.exists()
+            another = "" if ended else "; for another release name another --out or --release, or give --overwrite"
+            raise OptionError(
+                f'"{self.release}" exists already, a release that may have been paid for; nothing was read. Hint: '
+                f"{self.sampling(seed)} draws its rows without paying again{another}."
+            )
+        pages = [] if self.page is None else [(self.page, PAGE)]
+        notes = [(void_note(self.table), ())] if void and self.table.suffix == ".csv" else []
+        files = [(self.table, TABLE_SUFFIXES), (self.release, ()), *pages, *notes]
+        check_outputs(files, inputs, overwrite=self.overwrite)
+        if self.key is not None:
+            from hedgerow.release.bundle import check_key
+
+            check_key(self.key)
+
+    def sampling(self, seed: int) -> str:
+        """The command that draws the same rows from the release."""
+        given = {"--rows": self.rows, "--seed": seed or None}
+        options = [word for name, value in given.items() if value is not None for word in (name, str(value))]
+        return shlex.join(["hedgerow", "sample", str(self.release), "-o", str(self.table), *options])
 
 
 def check_outputs(
