@@ -307,6 +307,19 @@ def test_persons_that_a_database_cannot_spell_are_bounded_here_or_refused(duckdb
         counted(url, encoding, [], IN_PLACE)
 
 
+def test_ids_that_are_not_text_of_any_encoding_stay_apart_in_spark(spark, tmp_path):
+    """Spark tells such texts apart, although its encode() makes one sign of what is not UTF-8."""
+    ids = pa.array([b"\xff", b"\xfe", b"\xff", None, b"  ", b"\xef\xbf\xbd"], pa.binary()).view(pa.string())
+    table = pa.table({"id": ids, "row": range(6), "grade": ids})
+    encoding = Schema.parse(
+        "person: id\ncolumns:\n  row: {type: code, size: 6}\n  grade: {type: category, values: [low], other: true}"
+    ).encoding()
+    queries = [MarginalQuery(encoding.domain, ("row",)), MarginalQuery(encoding.domain, ("grade",))]
+    rows, grades = counted(spark.install(table), encoding, queries, IN_PLACE)
+    assert (rows[1], rows[5], rows[0] + rows[2], rows[3] + rows[4]) == (1, 1, 1, 0)
+    assert grades == [0, 3]
+
+
 def test_the_commands_take_urls_and_pages_that_compare_read_them_too(duckdb, hedgerow, tmp_path):
     url = duckdb.install(people())
     (tmp_path / "people.yaml").write_text(PEOPLE)

@@ -4,11 +4,11 @@ Of a person with more than θ rows those with the θ smallest keyed hashes stay.
 
     KEY|PERSON|CODE,CODE,…|DUPLICATE
 
-KEY is the secret key in hexadecimal; PERSON the bytes that spell the person (`hedgerow.private.identity`), in lower-case
-hexadecimal; CODE the row's codes in domain order; DUPLICATE numbers a person's equal rows 0, 1, 2, … Digests are
-compared as bytes, or as lower-case hexadecimal text, which gives the same order. Any engine that can group and compute
-MD5 keeps the same rows under the same key; MD5 serves as a keyed shuffle here, nothing rests on its being hard to
-collide.
+KEY is the secret key in hexadecimal; PERSON the bytes that spell the person (`hedgerow.private.identity`), in
+hexadecimal too; CODE the row's codes in domain order; DUPLICATE numbers a person's equal rows 0, 1, 2, … Digests are
+compared as bytes, or as hexadecimal text, which gives the same order; hexadecimal is in lower case. Any engine that can
+group and compute MD5 keeps the same rows under the same key; MD5 serves as a keyed shuffle here, nothing rests on its
+being hard to collide.
 
 Why this is stable: which rows of a person stay depends on the key and that person's own rows alone, so adding or
 removing one person changes at most θ rows. Rows that name nobody are left out: they may be any number of one person's,
@@ -66,8 +66,10 @@ class Persons:
         parts = _part_of(names)
         order = np.argsort(parts, kind="stable")
         ends = np.cumsum(np.bincount(parts, minlength=_PARTS))
-        numbers = rows[order].astype(np.uint32 if self.rows <= _NARROW else np.int64)
         names = names.take(pa.array(order))
+        numbers: RowNumbers = rows[order].astype(np.int64)
+        if self.rows <= _NARROW:
+            numbers = numbers.astype(np.uint32)
         for part, (begin, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
             if begin < end:
                 self._parts[part].append((numbers[begin:end], names[begin:end]))

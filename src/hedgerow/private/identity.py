@@ -3,15 +3,15 @@
 θ rows are kept of whoever is told apart here. A person with two spellings would keep 2θ rows; of two persons with one
 spelling, either could move the other's rows. So an id is spelled by what it is, never by the type that holds it:
 
-| a column of …                                    | two ids are one person if …                   | spelling            |
-|--------------------------------------------------|-----------------------------------------------|---------------------|
-| text, bytes                                      | their bytes are equal (text in UTF-8)         | those bytes         |
-| whole numbers, decimals, whole floating-point    | the numbers are equal: 7, 7.0, 7.00, −0 and 0 | 7, −7, 7.25         |
-| days, moments without a time zone                | they are one point of the calendar; a day is  | seconds since 1970, |
-|                                                  | its midnight                                  | nine decimals       |
-| moments with a time zone                         | they are one instant, in whatever zones       | the same, of UTC    |
-| UUIDs                                            | they are equal                                | as text             |
-| bytes of a fixed length                          | they are equal                                | those bytes         |
+| a column of …                                 | two ids are one person if …                   | spelling         |
+|-----------------------------------------------|-----------------------------------------------|------------------|
+| text, bytes                                   | their bytes are equal (text in UTF-8)         | those bytes      |
+| whole numbers, decimals, whole floating-point | the numbers are equal: 7, 7.0, 7.00; −0 and 0 | 7, -7, 7.25      |
+| days, moments without a time zone             | they are one point of the calendar; a day is  | seconds of 1970, |
+|                                               | its midnight                                  | nine decimals    |
+| moments with a time zone                      | they are one instant, in whatever zones       | the same, in UTC |
+| UUIDs                                         | they are equal                                | their text       |
+| bytes of a fixed length                       | they are equal                                | those bytes      |
 
 Text is what is written: "7", "7.0" and "007" in a CSV file are three texts, "Ann" and "ann" two, whatever a collation
 holds equal. Null, NaN and text of nothing but spaces name nobody.
@@ -25,7 +25,6 @@ number with a fraction, which is another number in every width. The engines in d
 from __future__ import annotations
 
 import datetime
-import numbers
 import uuid
 from collections.abc import Callable, Iterable
 from decimal import Decimal
@@ -198,11 +197,11 @@ def _of_object(value: Any) -> tuple[str, bytes]:
         return TEXT, value.encode("utf-8", "surrogatepass")
     if isinstance(value, bytes | bytearray):
         return TEXT, bytes(value)
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
         return NUMBERS, str(int(value)).encode()
     if isinstance(value, Decimal) and value.is_finite():
         return NUMBERS, _of_decimal(value)
-    if isinstance(value, numbers.Real) and not isinstance(value, numbers.Rational):
+    if isinstance(value, float | np.floating):
         if not np.isfinite(value) or value != int(value):
             raise not_whole()
         return NUMBERS, str(int(value)).encode()

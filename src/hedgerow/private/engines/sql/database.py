@@ -83,7 +83,7 @@ class Database:
     def naming(self, person: str) -> Any:
         """The table with the column `person` spelled as `hedgerow.private.identity` spells it.
 
-        Days, moments and floating-point numbers are not spelled in SQL: they stand as they are, outside the calendar too.
+        Days, moments and floating-point numbers are not spelled in SQL: they stand as they are.
         """
         column = wanted_columns([person], self._header, self.what)[0]
         with self.asking():

@@ -11,7 +11,6 @@ import psycopg
 
 from hedgerow.private.engines.sql.database import Database
 
-
 _BLIND = """
 SELECT bool_or(pg_type.typname = 'citext' OR NOT coalesce(collisdeterministic, true))
 FROM pg_class
@@ -19,7 +18,8 @@ JOIN pg_namespace ON pg_namespace.oid = relnamespace
 JOIN pg_attribute ON attrelid = pg_class.oid
 JOIN pg_type ON pg_type.oid = atttypid
 LEFT JOIN pg_collation ON pg_collation.oid = attcollation
-WHERE relname = %s AND attname = %s AND CASE WHEN %s::text IS NULL THEN pg_table_is_visible(pg_class.oid) ELSE nspname = %s END
+WHERE relname = %s AND attname = %s
+  AND CASE WHEN %s::text IS NULL THEN pg_table_is_visible(pg_class.oid) ELSE nspname = %s END
 """
 
 
