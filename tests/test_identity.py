@@ -333,17 +333,20 @@ FOLDERS = {
 }
 
 
+def write_folder(folder, ids):
+    """A Parquet file for each array of ids; the ids in order."""
+    values = []
+    for number, array in enumerate(ids):
+        rows = pa.array(range(len(values), len(values) + len(array)))
+        pq.write_table(pa.table({"id": array, "row": rows}), folder / f"{number}.parquet")
+        values += array.to_pylist()
+    return values
+
+
 @pytest.mark.parametrize("name", FOLDERS)
 def test_a_person_whose_id_has_two_types_is_one_person(tmp_path, name):
-    ids = FOLDERS[name]
-    rows = 0
-    for number, array in enumerate(ids):
-        pq.write_table(
-            pa.table({"id": array, "row": pa.array(range(rows, rows + len(array)))}), tmp_path / f"{number}.parquet"
-        )
-        rows += len(array)
-    stayed = kept(tmp_path, 2)
-    check(stayed, [value for array in ids for value in array.to_pylist()], 2)
+    values = write_folder(tmp_path, FOLDERS[name])
+    check(kept(tmp_path, 2), values, 2)
 
 
 def test_moments_of_a_date64_are_told_apart():
@@ -569,6 +572,20 @@ def test_what_stays_in_a_database_is_refused_before_anything_is_spent(duckdb, tm
     opened = open_engine
     monkeypatch.setattr("hedgerow.private.engines.open_engine", lambda table, memory: opened(table, memory=IN_PLACE))
     assert_nothing_is_spent(url, tmp_path / "people.ledger", "a database can only bound .* Nothing was spent")
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_folder_that_spark_reads_is_told_apart_or_refused(spark, tmp_path, name, turned):
+    """Which of the types Spark reads all files as is Spark's choice."""
+    values = write_folder(tmp_path, FOLDERS[name][:: -1 if turned else 1])
+    for memory in (HERE, IN_PLACE):
+        try:
+            stayed = kept(f"spark://{tmp_path}", 2, memory)
+        except TableError:
+            continue
+        check(stayed, values, 2)
 
 
 @pytest.mark.engines
