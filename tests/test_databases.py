@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hedgerow as hr
-from databases import SPARK_ON_ONE_CORE, DuckDBFiles, PostgresServer, SparkFolders, spark_or_skip
+from databases import SPARK_ON_ONE_CORE, spark_or_skip
 from hedgerow import methods
 from hedgerow.audit import check_engine
 from hedgerow.audit.engine import SCHEMA, odd_table, sample_queries, sample_table
@@ -38,25 +38,6 @@ from hedgerow.schema import Schema
 KEY = b"a key for tests"
 IN_PLACE, HERE = 0, 4 << 30
 """Memory that makes rows stay where they are, or come here."""
-
-
-@pytest.fixture(scope="module")
-def duckdb(tmp_path_factory):
-    return DuckDBFiles(tmp_path_factory.mktemp("duckdb"))
-
-
-@pytest.fixture(scope="module")
-def postgres():
-    server = PostgresServer()
-    yield server
-    server.close()
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory):
-    session = SparkFolders(tmp_path_factory.mktemp("spark"))
-    yield session
-    session.close()
 
 
 @pytest.fixture(params=["duckdb", "postgres", "spark"])

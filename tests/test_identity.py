@@ -12,11 +12,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hedgerow as hr
-from databases import DuckDBFiles, PostgresServer, SparkFolders
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import TableError
 from hedgerow.private.bounding import Holders
@@ -32,25 +31,6 @@ IN_PLACE, HERE = 0, 4 << 30
 ROWS = 1 << 12
 UTC = dt.UTC
 BERLIN = dt.timezone(dt.timedelta(hours=1))
-
-
-@pytest.fixture(scope="module")
-def duckdb(tmp_path_factory):
-    return DuckDBFiles(tmp_path_factory.mktemp("duckdb"))
-
-
-@pytest.fixture(scope="module")
-def postgres():
-    server = PostgresServer()
-    yield server
-    server.close()
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory):
-    session = SparkFolders(tmp_path_factory.mktemp("spark"))
-    yield session
-    session.close()
 
 
 # The reference: ids as Python values that compare like what they stand for.
@@ -218,8 +198,12 @@ def parts(draw, of=None):
     return name, found
 
 
-@given(parts(), st.integers(1, 3))
-def test_ids_of_every_type_and_of_mixed_types_are_told_apart_by_value(drawn, theta):
+@pytest.mark.parametrize("examples", [100, pytest.param(10_000, marks=pytest.mark.audit)])
+def test_ids_of_every_type_and_of_mixed_types_are_told_apart_by_value(examples):
+    settings(max_examples=examples)(given(parts(), st.integers(1, 3))(check_types))()
+
+
+def check_types(drawn, theta):
     _, found = drawn
     values = [value for _, ids in found for value in ids]
     engine = ArrowEngine(Batches([column(ids, kind) for kind, ids in found]), bounding_key=KEY)
@@ -253,9 +237,13 @@ def test_what_cannot_be_compared_is_refused(drawn):
         kept_by(engine, 1)
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(parts(), st.integers(1, 3))
-def test_the_files_of_a_folder_may_hold_ids_in_different_types(tmp_path_factory, drawn, theta):
+@pytest.mark.parametrize("examples", [25, pytest.param(1_000, marks=pytest.mark.audit)])
+def test_the_files_of_a_folder_may_hold_ids_in_different_types(tmp_path_factory, examples):
+    folders = st.just(tmp_path_factory)
+    settings(max_examples=examples)(given(folders, parts(), st.integers(1, 3))(check_folder))()
+
+
+def check_folder(tmp_path_factory, drawn, theta):
     folder = tmp_path_factory.mktemp("folder")
     values = []
     for kind, ids in drawn[1]:
@@ -309,8 +297,13 @@ def objects(name):
     return [lambda v: v]
 
 
-@given(st.sampled_from(["numbers", "text", "calendar", "instants", "uuids"]), st.data(), st.integers(1, 3))
-def test_objects_of_a_frame_are_told_apart_by_value(name, data, theta):
+@pytest.mark.parametrize("examples", [100, pytest.param(5_000, marks=pytest.mark.audit)])
+def test_objects_of_a_frame_are_told_apart_by_value(examples):
+    names = st.sampled_from(["numbers", "text", "calendar", "instants", "uuids"])
+    settings(max_examples=examples)(given(names, st.data(), st.integers(1, 3))(check_objects))()
+
+
+def check_objects(name, data, theta):
     pool = [value for value in KINDS[name][0] if name != "numbers" or value == value]
     drawn = data.draw(st.lists(st.sampled_from([*pool, None]), max_size=20))
     ids = [None if v is None else as_object(v, data.draw(st.sampled_from(objects(name)))) for v in drawn]
