@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, settings
 
+from databases import DuckDBFiles, PostgresServer, SparkFolders
 from hedgerow.samples import opm
 
 settings.register_profile("quick", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -69,3 +70,22 @@ def people(tmp_path):
     pq.write_table(opm.generate(2000), tmp_path / "people.parquet")
     (tmp_path / "people.yaml").write_text(opm.SCHEMA)
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def duckdb(tmp_path_factory):
+    return DuckDBFiles(tmp_path_factory.mktemp("duckdb"))
+
+
+@pytest.fixture(scope="module")
+def postgres():
+    server = PostgresServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory):
+    session = SparkFolders(tmp_path_factory.mktemp("spark"))
+    yield session
+    session.close()
