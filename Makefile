@@ -65,7 +65,7 @@ types: $(VENV)/ready-test
 	@$(BIN)/mypy
 
 audit: $(VENV)/ready-test
-	@$(BIN)/hedgerow audit -o docs/privacy/audit.md --overwrite
+	@$(BIN)/hedgerow audit -o docs/understand/audit.md --overwrite
 	@$(BIN)/python -m pytest -n 2 -m audit -v
 
 bench: $(VENV)/ready-bench $(VENV)/ready-engines

@@ -16,7 +16,8 @@ settings.register_profile("quick", max_examples=60, deadline=None, suppress_heal
 settings.load_profile("quick")
 
 ROOT = Path(__file__).resolve().parent.parent
-SHARED_DATA = ROOT.parent / "shared" / "data"
+REAL_TABLES = Path(os.environ.get("HEDGEROW_DATA", "HEDGEROW_DATA-is-not-set"))
+"""Nothing outside the repository is looked for but in this folder."""
 
 
 @pytest.fixture
@@ -24,9 +25,9 @@ def real_table():
     """The folder of a real table, or a skip where the real tables are not at hand."""
 
     def find(name):
-        folder = SHARED_DATA / name
-        if not folder.is_dir():
-            pytest.skip(f"the real table {name} is not at hand")
+        folder = REAL_TABLES / name
+        if not folder.exists():
+            pytest.skip(f"the real table {name} is not at hand: HEDGEROW_DATA names no folder that holds it")
         return folder
 
     return find
