@@ -35,7 +35,7 @@ class Model(Protocol):
     """A public distribution over the rows of a domain.
 
     One that is made elsewhere is written down under its own name, `package.module:Class`. Its class method
-    `from_state(domain, stored)` makes it again from a `hedgerow.models.stored.Stored`, for readers who allow that class.
+    `from_state(domain, stored)` makes it again from a `hedgerow.models.stored.Stored`, for readers who allow it.
     """
 
     kind: str

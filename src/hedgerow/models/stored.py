@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,9 @@ LARGEST = float(1 << 62)
 """The largest weight of a cell: sums of weights stay far from where numbers end."""
 LEAST_MASS = 1e-100
 """The least sum of weights, likewise."""
+
+Shape: TypeAlias = tuple[int | None, ...]
+"""Of an array; None where any length will do."""
 
 
 @dataclass
@@ -127,7 +130,7 @@ class Stored:
         """Whether there is such an array."""
         return name in self._arrays
 
-    def floats(self, name: str, shape: tuple[int | None, ...], low: float, high: float, *, zeros: bool = False) -> Counts:
+    def floats(self, name: str, shape: Shape, low: float, high: float, *, zeros: bool = False) -> Counts:
         """Real numbers from low to high; with `zeros` also −∞, the logarithm of nothing."""
         array = self._array(name, shape, np.float64)
         inside = (array >= low) & (array <= high)
@@ -137,16 +140,14 @@ class Stored:
             self._refuse(name, f"numbers from {low:g} to {high:g}")
         return array
 
-    def integers(
-        self, name: str, shape: tuple[int | None, ...], low: int, high: int, *types: npt.DTypeLike
-    ) -> npt.NDArray[Any]:
+    def integers(self, name: str, shape: Shape, low: int, high: int, *types: npt.DTypeLike) -> npt.NDArray[Any]:
         """Whole numbers from low to high, of one of the types (int64 where none is named)."""
         array = self._array(name, shape, *(types or (np.int64,)))
         if array.size and not (low <= int(array.min()) and int(array.max()) <= high):
             self._refuse(name, f"whole numbers from {low} to {high}")
         return array
 
-    def weights(self, name: str, shape: tuple[int | None, ...]) -> Counts:
+    def weights(self, name: str, shape: Shape) -> Counts:
         """Weights of cells: none below 0, and not all of them 0."""
         weights = self.floats(name, shape, 0.0, LARGEST)
         if not weights.sum() > LEAST_MASS:
@@ -216,7 +217,7 @@ class Stored:
             self._refuse(name, "distinct attributes of the schema")
         return tuple(names)
 
-    def _array(self, name: str, shape: tuple[int | None, ...], *types: npt.DTypeLike) -> npt.NDArray[Any]:
+    def _array(self, name: str, shape: Shape, *types: npt.DTypeLike) -> npt.NDArray[Any]:
         if name not in self._arrays:
             self._refuse(name, "there")
         array = self._arrays.pop(name)

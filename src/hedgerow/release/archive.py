@@ -40,8 +40,8 @@ def write(path: Path, members: Mapping[str, bytes]) -> None:
     if len(members) > MOST_MEMBERS or sum(map(len, members.values())) > LARGEST:
         raise LimitError(
             f"a release file holds at most {MOST_MEMBERS:,} members of {LARGEST:,} bytes together; this one needs "
-            f"{len(members):,} of {sum(map(len, members.values())):,}. It was not written. Hint: a smaller --max-memory "
-            "makes a smaller model; a run with a journal is resumed without paying again."
+            f"{len(members):,} of {sum(map(len, members.values())):,}. It was not written. Hint: a smaller "
+            "--max-memory makes a smaller model; a run with a journal is resumed without paying again."
         )
     listed, place = b"", 0
     with open(path, "wb") as file:

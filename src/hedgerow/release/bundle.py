@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import numpy.typing as npt
 
 from hedgerow.coded.domain import Counts, Domain, Marginal
@@ -23,7 +23,7 @@ from hedgerow.coded.query import MarginalQuery, Query, TreeQuery
 from hedgerow.errors import OptionError, ReleaseError, listing, suggestion
 from hedgerow.models import read as read_model
 from hedgerow.models import refuse_unreadable
-from hedgerow.models.model import BLOCK_ROWS, Model, State, block_coins, block_sizes
+from hedgerow.models.model import BLOCK_ROWS, HELD, Model, State, block_coins, block_sizes
 from hedgerow.models.stored import MEMORY, MOST_CELLS, Allowance, Stored
 from hedgerow.release import archive
 from hedgerow.release.certificate import Certificate, check
@@ -46,6 +46,13 @@ LARGEST_SCALE = 1e100
 """Of noise: its variance is still a number."""
 
 
+class Trust(NamedTuple):
+    """What a reader allows a release: classes of models made elsewhere, and memory for its model."""
+
+    models: tuple[str, ...] = ()
+    memory: int = MEMORY
+
+
 @dataclass(frozen=True, eq=False)
 class ModelAnswer:
     """The model's counts over a marginal, and the standard error of a cell where just this was measured."""
@@ -65,12 +72,14 @@ class Release:
         certificate: Certificate,
         answers: Sequence[Answer],
         signer: str | None = None,
+        trust: Trust | None = None,
     ):
         self.schema = schema
         self.model = model
         self.certificate = certificate
         self.answers = tuple(answers)
         self.signer = signer
+        self._trust = trust
         self._encoding: Encoding | None = None
 
     @property
@@ -78,6 +87,14 @@ class Release:
         if self._encoding is None:
             self._encoding = self.schema.encoding()
         return self._encoding
+
+    @property
+    def trust(self) -> Trust:
+        """What it takes to read this release again: as much as its reader allowed, or all that it needs."""
+        if self._trust is None:
+            state = self.model.state()
+            self._trust = Trust(tuple(_made_elsewhere(state.kind, state.values)), sys.maxsize)
+        return self._trust
 
     @property
     def guarantee(self) -> Any:
@@ -188,6 +205,14 @@ class Release:
         return release
 
 
+def _made_elsewhere(kind: str, values: Mapping[str, Any]) -> Iterator[str]:
+    """The classes of a model, and of those inside it, that are not Hedgerow's own."""
+    if ":" in kind:
+        yield kind
+    if HELD in values:
+        yield from _made_elsewhere(values[HELD]["kind"], values[HELD]["values"])
+
+
 def verify(path: str | Path, *, models: Sequence[str] = (), memory: int = MEMORY) -> tuple[Release, list[str]]:
     """Read a release, recompute its guarantee from its charges, and say what was confirmed.
 
@@ -211,11 +236,9 @@ def verify(path: str | Path, *, models: Sequence[str] = (), memory: int = MEMORY
         ]
         confirmed += check(stated, answers, schema)
         about = _parsed(members["model.json"])
-        arrays = {
-            name: archive.array_of(members[f"model/{number}.npy"]) for number, name in enumerate(about["arrays"])
-        }
+        arrays = {name: archive.array_of(members[f"model/{number}.npy"]) for number, name in enumerate(about["arrays"])}
         model = read_model(domain, Stored(State(about["kind"], about["values"], arrays), allowance))
-        release = Release(schema, model, Certificate.from_json(stated), answers, signer)
+        release = Release(schema, model, Certificate.from_json(stated), answers, signer, Trust(tuple(models), memory))
         _check_nothing_else(members, release)
     except ReleaseError:
         raise
@@ -229,7 +252,9 @@ def _take(allowance: Allowance, schema: Schema) -> None:
     for name, column in schema.columns.items():
         codes = math.prod(attribute.size for attribute in column.attributes(name))
         own = column.layout.special + len(column.layout.marks)
-        allowance.take(memory=CODE_BYTES * codes, steps=20 * codes * (own + 1) + BLOCK_ROWS * (20 + 4 * own))
+        period = math.lcm(*getattr(column, "heaps", ()))
+        allowance.take(memory=CODE_BYTES * (codes + period), steps=20 * (codes + period) * (own + 1))
+        allowance.take(steps=BLOCK_ROWS * (20 + 4 * own))
 
 
 def _check_nothing_else(members: Mapping[str, bytes], release: Release) -> None:
@@ -347,7 +372,7 @@ def _measurement_from_json(data: Mapping[str, Any], array: Any) -> Measurement:
     def line(number: Any, kind: str = "<i8") -> npt.NDArray[Any]:
         found: npt.NDArray[Any] = array(number)
         if found.dtype.str != kind or found.ndim != 1:
-            raise ReleaseError("a noisy answer of the release is not a line of whole numbers.")
+            raise ReleaseError("the release has answers that are not whole numbers, one after the other.")
         return found
 
     query: Query
@@ -360,16 +385,18 @@ def _measurement_from_json(data: Mapping[str, Any], array: Any) -> Measurement:
         query = TreeQuery(Domain.of(sizes), names, line(tree["split"], "<i4"), line(tree["child"]), tree["label"])
     else:
         marginal = data["marginal"]
-        given = {
-            name: line(level) for name, level in zip(sizes, marginal["levels"], strict=True) if level is not None
-        }
+        given = {name: line(level) for name, level in zip(sizes, marginal["levels"], strict=True) if level is not None}
         blocks = None if marginal["blocks"] is None else line(marginal["blocks"])
         query = MarginalQuery(Domain.of(sizes), tuple(sizes), levels=given, blocks=blocks)
     kept = None if data["kept"] is None else line(data["kept"])
     values = line(data["values"])
     if query.cells > MOST_CELLS or values.shape != ((query.cells,) if kept is None else kept.shape):
         raise ReleaseError("a noisy answer has another number of cells than its query.")
-    if kept is not None and kept.size and not (kept[0] >= 0 and kept[-1] < query.cells and (np.diff(kept) > 0).all()):
+    if (
+        kept is not None
+        and kept.size
+        and not (kept[0] >= 0 and kept[-1] < query.cells and (kept[1:] > kept[:-1]).all())
+    ):
         raise ReleaseError("a noisy answer kept cells that its query does not have.")
     kind, scale = data["noise"]
     if type(scale) is not float or not 0 < scale <= LARGEST_SCALE:
