@@ -16,6 +16,9 @@ from hedgerow.models.histograms import systematic
 from hedgerow.models.model import Model, State
 from hedgerow.models.stored import LARGEST, Stored
 
+NORMALISED = 1e-9
+"""How far a sum of shares may lie from 1."""
+
 
 class Expanded:
     """`model` speaks of `recoding.target()`; this speaks of `recoding.domain`.
@@ -99,9 +102,14 @@ class Expanded:
 
 
 def _within(weights: Counts, mapping: IntArray) -> Counts:
-    """Weights normalised to sum to 1 over the codes that share a merged code (uniform where they sum to 0)."""
+    """Weights normalised to sum to 1 over the codes that share a merged code (uniform where they sum to 0).
+
+    Weights that are so already stay as they are, to the last bit: a model that was read draws what was written.
+    """
     groups = int(mapping.max()) + 1
     sizes = np.bincount(mapping, minlength=groups)
     sums = np.bincount(mapping, weights=weights, minlength=groups)
     spread = np.where(sums[mapping] > 0, weights, 1.0)
-    return spread / np.where(sums > 0, sums, sizes)[mapping]
+    whole = np.where(sums > 0, sums, sizes)
+    whole[np.abs(whole - 1) < NORMALISED] = 1.0
+    return spread / whole[mapping]

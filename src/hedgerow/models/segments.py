@@ -15,7 +15,7 @@ from hedgerow.errors import HedgerowError, ReleaseError
 from hedgerow.models.histograms import systematic
 from hedgerow.models.model import BLOCK_ROWS, State
 from hedgerow.models.records import Target, kernel_targets, read_targets, shares_of
-from hedgerow.models.stored import Stored
+from hedgerow.models.stored import MOST_ROWS, Stored
 
 SWEEPS = 20
 CANDIDATES = 4
@@ -124,6 +124,8 @@ class Segments:
         segments = stored.names("segments", domain)
         shape, cells = stored.shape(domain, segments), domain.cells(segments)
         counts = stored.weights("counts", (cells,)).reshape(shape)
+        if not 1 <= counts.sum() <= MOST_ROWS:
+            raise ReleaseError("the segments of the release have no rows, or more than can be counted.")
         inner = Domain(attribute for attribute in domain if attribute.name not in segments)
         pool: CodedTable = {}
         held: int | None = None

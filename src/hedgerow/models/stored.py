@@ -37,6 +37,8 @@ LARGEST = float(1 << 62)
 """The largest weight of a cell: sums of weights stay far from where numbers end."""
 LEAST_MASS = 1e-100
 """The least sum of weights, likewise."""
+NEAR = 1e-5
+"""How far the sum of a distribution may lie from 1."""
 
 Shape: TypeAlias = tuple[int | None, ...]
 """Of an array; None where any length will do."""
@@ -157,7 +159,7 @@ class Stored:
     def shares(self, name: str, domain: Domain, marginal: Marginal) -> Counts:
         """A distribution over the cells of a marginal, shaped by its attributes."""
         shares = self.floats(name, self.shape(domain, marginal), 0.0, 2.0)
-        if not np.isclose(shares.sum(), 1.0):
+        if not abs(float(shares.sum()) - 1.0) <= NEAR:
             self._refuse(name, "shares that add up to 1")
         return shares
 
