@@ -22,7 +22,7 @@ MEMORY = 8 << 30
 """Bytes that a model may take while rows are drawn from it, beside those rows, where the reader names no other limit:
 twice what a run is allowed by default."""
 STEPS = 1 << 43
-"""Elementary steps (a multiplication, a look-up) that reading a model and drawing 2²⁰ rows may take: an hour or two."""
+"""Elementary steps (a multiplication, a look-up) that reading a model and drawing 2²⁰ rows may take: a few hours."""
 PYTHON_STEPS = 100
 """What a step of the interpreter counts for."""
 DEEPEST = 8
