@@ -147,7 +147,8 @@ def test_the_order_says_what_is_drawn_first(table):
     ("options", "complaint"),
     [
         ({"trees": "0"}, "at least one tree"),
-        ({"sweeps": "0"}, "at least one tree and one sweep"),
+        ({"sweeps": "0"}, "at least one tree, and one sweep to 1,000"),
+        ({"sweeps": "1001"}, "at least one tree, and one sweep to 1,000"),
         ({"ranges": "1"}, "splits nothing"),
         ({"noise": "none"}, "shrink"),
         ({"columns": "1"}, "between 0 and 1"),

@@ -8,7 +8,9 @@ import math
 from collections.abc import Mapping
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from hedgerow import models
 from hedgerow.errors import OptionError, listing, suggestion
+from hedgerow.models.model import Model
 
 _METHODS = {
     "aim": "hedgerow.methods.aim:AIM",
@@ -69,6 +71,35 @@ def build(name: str, options: Mapping[str, Any] | None = None) -> Any:
         read = known[option].metadata.get("read")
         given[option] = read(text) if read is not None else _parse(name, option, text, known[option].default)
     return kind(**given)
+
+
+def refuse_unreadable(method: Any) -> None:
+    """Refuses a method whose release nobody could read, before anything is spent.
+
+    A method made elsewhere says what it returns by the annotation of `run`: classes of models, joined by |. `Model`
+    stands for those of this package, which every reader has.
+    """
+    run = type(method).run
+    if run.__module__.partition(".")[0] == __name__.partition(".")[0]:
+        return
+    said = f"{type(method).__module__}:{type(method).__qualname__}"
+    try:
+        declared = get_type_hints(run).get("return")
+    except NameError:  # a name that only type checkers see
+        declared = None
+    returned = [declared] if isinstance(declared, type) else list(get_args(declared))
+    if not returned or not all(isinstance(model, type) for model in returned):
+        raise OptionError(
+            f"the method {said} does not say which model it returns, so nobody knows whether its release could be "
+            "read. Nothing was read. Hint: def run(self, curator, progress) -> Model for one of Hedgerow's own, or the "
+            "name of your class."
+        )
+    for model in returned:
+        if model is not Model:
+            try:
+                models.refuse_unreadable(model)
+            except OptionError as problem:
+                raise OptionError(f"releases of {said} could not be read: {problem} Nothing was read.") from None
 
 
 def options(method: Any) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from hedgerow.errors import LimitError, OptionError
 from hedgerow.methods.method import About
 from hedgerow.methods.shared.documents import attributes_of, read_names
 from hedgerow.methods.shared.start import TOTAL_SHARE, measure_one_ways
-from hedgerow.models.forests import Forest, RandomTrees
+from hedgerow.models.forests import MOST_SWEEPS, Forest, RandomTrees
 from hedgerow.models.histograms import Histograms, Part, project_to_simplex
 from hedgerow.models.model import Model
 from hedgerow.models.trees import RandomTree, clipped_leaves, expected_leaves, grow, shrunk_leaves, told
@@ -86,8 +86,8 @@ class RDT:
     )
 
     def __post_init__(self) -> None:
-        if self.trees < 1 or self.sweeps < 1:
-            raise OptionError("rdt needs at least one tree and one sweep. Nothing was read.")
+        if self.trees < 1 or not 1 <= self.sweeps <= MOST_SWEEPS:
+            raise OptionError(f"rdt needs at least one tree, and one sweep to {MOST_SWEEPS:,}. Nothing was read.")
         if not 0 < self.columns < 1:
             raise OptionError(f"columns must lie between 0 and 1, got {self.columns}. Nothing was read.")
         if not 0 <= self.emphasis < math.inf:
