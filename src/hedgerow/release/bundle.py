@@ -147,14 +147,17 @@ class Release:
 
     # ------------------------------------------------------------ files
 
-    def save(self, path: str | Path, sign_with: str | Path | None = None) -> None:
-        """Write the release whole, signed with an Ed25519 private key (PEM) if one is given."""
+    def save(self, path: str | Path, sign_with: str | Path | None = None, *, overwrite: bool = True) -> None:
+        """Write the release whole, signed with an Ed25519 private key (PEM) if one is given.
+
+        Without `overwrite` another file of that name is left alone, and OptionError says so.
+        """
         members = self._members()
         manifest = {name: hashlib.sha256(data).hexdigest() for name, data in members.items()}
         members["manifest.json"] = _json(manifest)
         if sign_with is not None:
             members["signature.json"] = _json(_sign(members["manifest.json"], Path(sign_with)))
-        with whole_file(Path(path)) as partial, zipfile.ZipFile(partial, "w") as archive:
+        with whole_file(Path(path), replace=overwrite) as partial, zipfile.ZipFile(partial, "w") as archive:
             for name, data in members.items():
                 # a fixed time and fixed attributes: the bytes depend on the contents alone
                 member = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
