@@ -7,7 +7,7 @@ import time
 import pyarrow as pa
 import pytest
 
-from forked import Server, write_inputs
+from forked import write_inputs
 from hedgerow.budget.amounts import Budget
 from hedgerow.errors import BudgetError, OptionError
 from hedgerow.private.journal import Claim
@@ -21,13 +21,6 @@ from hedgerow.schema import Schema
 ROWS = pa.table({"a": [0, 1, 1, 2] * 20})
 SMALL = Schema.parse("columns: {a: {type: code, size: 3}}")
 SYNTH = ("synth", "t.parquet", "-s", "s.yaml", "-e", "1", "-m", "mst", "-o", "out.csv", "--ledger", "l", "-q")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    made = Server(tmp_path_factory.mktemp("log"))
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -18,19 +18,17 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from forked import SIGNALS, Server, ending, write_inputs
+from forked import SIGNALS, ending, write_inputs
 from hedgerow.budget.accounting import whole
 from hedgerow.budget.amounts import Budget
 from hedgerow.models.model import BLOCK_ROWS
-from hedgerow.private.journal import _is_void, _records
-from hedgerow.private.ledger import Ledger, confirm_entry
-from hedgerow.release.bundle import verify
+from hedgerow.private.ledger import Ledger
 from hedgerow.run import synthesize
 from hedgerow.schema import Schema
+from paying import BUDGET, next_command, synth_words, where_synth_is
 
 KILLS = int(os.environ.get("HEDGEROW_KILLS", "150"))
 SEED = int(os.environ.get("HEDGEROW_KILLS_SEED", "0"))
-BUDGET = Budget(1.0, 1e-9)
 ROWS = 3 * BLOCK_ROWS + 5
 SMALL_PARTS = "import hedgerow.release.parts as p; p.write_parts.__defaults__ = (1,)\n"
 
@@ -38,8 +36,8 @@ SMALL_PARTS = "import hedgerow.release.parts as p; p.write_parts.__defaults__ = 
 class Campaign:
     """What is killed, how often, and what holds after each kill."""
 
-    def __init__(self, folder):
-        self.server = Server(_made(folder / "log"))
+    def __init__(self, folder, server):
+        self.server = server
         self.inputs = _made(folder / "inputs")
         self.coins = random.Random(SEED)
         self.kills = Counter()
@@ -104,60 +102,14 @@ def _made(folder):
 # ------------------------------------------------------------ synth, resumed, and its rows
 
 
-def synth_words(campaign, *more):
-    table, schema = campaign.inputs / "t.parquet", campaign.inputs / "s.yaml"
-    return ["synth", table, "-s", schema, "-e", "1", "-m", "mst", "-o", "out.csv", "--ledger", "l", *more]
-
-
-def next_command(campaign, folder, *more):
-    """What a user would type now, or nothing where everything is there."""
-    journal = folder / "out.release.journal"
-    if journal.exists() and journal.stat().st_size:
-        return "resume", synth_words(campaign, *more, "--resume")
-    if not (folder / "out.release").exists():
-        return "synth", synth_words(campaign, *more)
-    if not (folder / "out.csv").exists():
-        return "rows", ["sample", "out.release", "-o", "out.csv"]
-    return None
-
-
-def where_synth_is(folder, *more):
-    """How far the run of a folder has come; everything that must hold there is checked on the way."""
-    names = {path.name for path in folder.iterdir() if not path.name.endswith(".part")}
-    assert names <= {"l", "out.release", "out.csv", "out.release.journal", "page.html"}
-    ledger, journal = Ledger(folder / "l"), folder / "out.release.journal"
-    debits = [entry.record for entry in ledger.entries() if "debit" in entry.record]
-    spent = ledger.spent().units
-    assert spent in (0, whole(BUDGET).units)
-    data = journal.read_bytes() if journal.exists() else b""
-    header, answers = (None, []) if _is_void(data) else _records(data)[:2]
-    if (folder / "page.html").exists():
-        assert (folder / "page.html").read_text().rstrip().endswith("</html>")
-        assert (folder / "out.csv").exists()
-    if (folder / "out.csv").exists():
-        rows = verify(folder / "out.release")[0].estimated_rows
-        assert (folder / "out.csv").read_bytes().count(b"\n") == rows + 1
-        return "rows there" if "--report" not in more or (folder / "page.html").exists() else "draw the page"
-    if (folder / "out.release").exists():
-        release, _ = verify(folder / "out.release")
-        confirm_entry(folder / "l", release.certificate.ledger)
-        return "release there, journal too" if data else "draw rows"
-    if not spent:
-        assert not answers
-        return "nothing begun" if header is None else "journal, no debit"
-    assert header is not None, "the debit is lost"
-    assert not debits or debits[0]["journal"] == header.value["nonce"]
-    return "debit, no answer" if len(answers) < 2 else "answers"
-
-
 def kill_synth(campaign, *more):
     folder = campaign.folder("synth")
     Ledger.create(folder / "l", "people", Budget(9.0, 1e-8))
     for _ in range(campaign.coins.randint(1, 3)):
-        command = next_command(campaign, folder, *more)
+        command = next_command(campaign.inputs, folder, *more)
         if command is not None:
             campaign.kill(*command, folder, lambda: where_synth_is(folder, *more))
-    while (command := next_command(campaign, folder, *more)) is not None:
+    while (command := next_command(campaign.inputs, folder, *more)) is not None:
         campaign.finish(command[1], folder)
         where_synth_is(folder, *more)
     left = {path.name for path in folder.iterdir() if not path.name.startswith(".page.html")}
@@ -256,18 +208,17 @@ KINDS = {kill_synth: 10, kill_synth_with_page: 6, kill_sample: 3, kill_ledger: 3
 
 
 @pytest.fixture(scope="module")
-def campaign(tmp_path_factory):
-    made = Campaign(tmp_path_factory.mktemp("kills"))
+def campaign(tmp_path_factory, server):
+    made = Campaign(tmp_path_factory.mktemp("kills"), server)
     folder = made.folder("learn")
     Ledger.create(folder / "l", "people", Budget(9.0, 1e-8))
-    made.learn("synth", synth_words(made, "--report", "page.html"), folder)
+    made.learn("synth", synth_words(made.inputs, "--report", "page.html"), folder)
     made.learn("evaluate", evaluate_words(made, "--overwrite"), folder)
     made.learn("rows", ["sample", "out.release", "-o", "again.csv"], folder)
     made.learn("ledger", ["ledger", "create", "m", "--dataset", "people", "--epsilon", "4"], folder)
     made.learn("sample", parts_words(made), folder, SMALL_PARTS)
     made.parts = {path.name: digest(path) for path in (folder / "rows").glob("*.parquet")}
     yield made
-    made.server.close()
     for (label, number, where), count in sorted(made.kills.items()):
         print(f"{label:9} {number:8} {where:28} {count}")
 
