@@ -69,9 +69,10 @@ def assert_told(done, disk):
     assert not list(disk.folder.rglob(".*.part"))
 
 
-@pytest.mark.parametrize(
-    "pages", [2, 4, 12, *(pytest.param(few, marks=pytest.mark.audit) for few in (3, 5, 6, 9, 16, 24))]
-)
+MORE = [pytest.param(pages, marks=pytest.mark.audit) for pages in (3, 5, 6, 9, 16, 24)]
+
+
+@pytest.mark.parametrize("pages", [2, 4, 12, *MORE])
 def test_a_run_on_a_full_disk_keeps_what_it_paid_for_and_goes_on(server, inputs, tmp_path, pages):
     """Everything lies on the disk: ledger, journal, release, rows and page; it ends at another one each time."""
     page = ("--report", "page.html", "--rows", "30000")
@@ -126,16 +127,15 @@ WRITING = {
 def test_a_full_disk_is_told_with_the_name_of_the_file(server, inputs, tmp_path, kind):
     words, pages = WRITING[kind]
     words = [word.format(inputs=inputs) for word in words]
-    for few in range(1, pages + 2):
-        with mounted(tmp_path / "disk", few) as disk:
-            filler = disk.folder / "filler"
-            filler.write_bytes(b"x" * 4096)  # one page is taken
-            assert_told(server.run(words, disk.folder), disk)
-            filler.unlink()
-            disk.resize(4000)
-            shutil.rmtree(disk.folder / "demo", ignore_errors=True)
-            done = server.run([*words, *["--overwrite"] * (kind == "example")], disk.folder)
-            assert done.code == 0, done.err
+    with mounted(tmp_path / "disk", pages + 1) as disk:
+        filler = disk.folder / "filler"
+        filler.write_bytes(b"x" * 4096)  # one page is taken
+        assert_told(server.run(words, disk.folder), disk)
+        filler.unlink()
+        disk.resize(4000)
+        shutil.rmtree(disk.folder / "demo", ignore_errors=True)
+        done = server.run([*words, *["--overwrite"] * (kind == "example")], disk.folder)
+        assert done.code == 0, done.err
 
 
 @pytest.mark.parametrize("name", ["x" * 240, "x" * 248, "x" * 252, "é" * 124, "x" * 300, "x/" * 2100 + "x"])
