@@ -132,10 +132,12 @@ def test_a_journal_is_claimed_once_and_again_when_it_is_let_go(tmp_path):
         Claim(tmp_path / "none" / "j")
 
 
-@pytest.mark.parametrize("links", [True, False])
-def test_a_file_is_published_without_replacing(tmp_path, monkeypatch, links):
-    """Also where the file system has no second names for a file."""
-    if not links:
+@pytest.mark.parametrize("lacking", [(), ("rename",), ("rename", "link")])
+def test_a_file_is_published_without_replacing(tmp_path, monkeypatch, lacking):
+    """Also where the file system cannot do it in one step, or has no second names for a file."""
+    if "rename" in lacking:
+        monkeypatch.setattr(disk, "_rename_new", lambda *words: False)
+    if "link" in lacking:
         monkeypatch.setattr(disk.os, "link", lambda *words: (_ for _ in ()).throw(PermissionError(1, "no links")))
     path = tmp_path / "f"
     with whole_file(path, replace=False) as partial:

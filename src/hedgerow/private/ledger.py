@@ -58,9 +58,9 @@ class Ledger:
         path = Path(path)
         taken = f'"{path}" exists already. A ledger is never overwritten; nothing was changed.'
         try:
+            clear_unfinished(path)
             if exists(path):
                 raise OptionError(taken)
-            clear_unfinished(path)
         except OSError as problem:
             raise OptionError(f'the ledger "{path}" cannot be written ({reason(problem)}).') from None
         with whole_file(path, replace=False, mode=0o644) as partial:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
+import sys
 from pathlib import Path
 
+_AT_FDCWD, _NOREPLACE = -100, 1
+"""What Linux calls the current folder, and a renaming that replaces nothing."""
 _UNKNOWN = (errno.EPERM, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)
 """How a file system says that it does not know a call."""
 
@@ -40,6 +44,8 @@ def sync_folder(folder: Path) -> None:
 
 def move_new(written: Path, path: Path) -> None:
     """Give a whole file its name, and leave alone what has that name already (FileExistsError)."""
+    if _rename_new(written, path):
+        return
     try:
         os.link(written, path)
     except OSError as problem:
@@ -50,6 +56,19 @@ def move_new(written: Path, path: Path) -> None:
         os.replace(written, path)
     else:
         os.unlink(written)
+
+
+def _rename_new(written: Path, path: Path) -> bool:
+    """In one step, which a kill cannot divide; False where the system or the file system has no such step."""
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if sys.platform == "linux" else None
+    if rename is None:
+        return False
+    if rename(_AT_FDCWD, os.fsencode(written), _AT_FDCWD, os.fsencode(path), _NOREPLACE) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number not in _UNKNOWN:
+        raise OSError(number, os.strerror(number), str(path))
+    return False
 
 
 def is_at(place: int, path: Path) -> bool:
