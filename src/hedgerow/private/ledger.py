@@ -56,11 +56,10 @@ class Ledger:
             "name": secrets.token_hex(16),  # so that no two ledgers are alike
         }
         path = Path(path)
-        taken = f'"{path}" exists already. A ledger is never overwritten; nothing was changed.'
         try:
             clear_unfinished(path)
             if exists(path):
-                raise OptionError(taken)
+                raise OptionError(f'"{path}" exists already. A ledger is never overwritten; nothing was changed.')
         except OSError as problem:
             raise OptionError(f'the ledger "{path}" cannot be written ({reason(problem)}).') from None
         with whole_file(path, replace=False, mode=0o644) as partial:
