@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, settings
 
+from databases import DuckDBFiles, PostgresServer, SparkFolders
 from forked import Server
 from hedgerow.samples import opm
 
@@ -17,7 +18,8 @@ settings.register_profile("quick", max_examples=60, deadline=None, suppress_heal
 settings.load_profile("quick")
 
 ROOT = Path(__file__).resolve().parent.parent
-SHARED_DATA = ROOT.parent / "shared" / "data"
+REAL_TABLES = Path(os.environ.get("HEDGEROW_DATA", "HEDGEROW_DATA-is-not-set"))
+"""Nothing outside the repository is looked for but in this folder."""
 
 
 @pytest.fixture
@@ -25,9 +27,9 @@ def real_table():
     """The folder of a real table, or a skip where the real tables are not at hand."""
 
     def find(name):
-        folder = SHARED_DATA / name
-        if not folder.is_dir():
-            pytest.skip(f"the real table {name} is not at hand")
+        folder = REAL_TABLES / name
+        if not folder.exists():
+            pytest.skip(f"the real table {name} is not at hand: HEDGEROW_DATA names no folder that holds it")
         return folder
 
     return find
@@ -77,3 +79,22 @@ def people(tmp_path):
     pq.write_table(opm.generate(2000), tmp_path / "people.parquet")
     (tmp_path / "people.yaml").write_text(opm.SCHEMA)
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def duckdb(tmp_path_factory):
+    return DuckDBFiles(tmp_path_factory.mktemp("duckdb"))
+
+
+@pytest.fixture(scope="module")
+def postgres():
+    server = PostgresServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory):
+    session = SparkFolders(tmp_path_factory.mktemp("spark"))
+    yield session
+    session.close()

@@ -14,7 +14,7 @@ from hedgerow.audit.method import check_method, check_model
 from hedgerow.coded.domain import Attribute, Domain, Workload
 from hedgerow.coded.measurement import Measurement, Noise
 from hedgerow.coded.query import MarginalQuery
-from hedgerow.curator import Recoding
+from hedgerow.coded.recoding import Recoding
 from hedgerow.errors import OptionError
 from hedgerow.methods import hedge
 from hedgerow.methods.hedge import Hedge

@@ -35,8 +35,8 @@ def table():
 
 @pytest.fixture
 def printed(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "reproduce")
-    return importlib.import_module("printed_ppsyn")
+    monkeypatch.syspath_prepend(ROOT)
+    return importlib.import_module("reproduce.printed_ppsyn")
 
 
 def partitioned(release):
@@ -236,8 +236,8 @@ def test_the_stopping_points_of_algorithms_3_and_4(printed):
 
 @pytest.fixture
 def experiments(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "reproduce")
-    return importlib.import_module("ppsyn")
+    monkeypatch.syspath_prepend(ROOT)
+    return importlib.import_module("reproduce.ppsyn")
 
 
 def test_the_write_ups_workload_is_that_of_adult(experiments):

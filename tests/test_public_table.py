@@ -9,7 +9,8 @@ import pytest
 
 from hedgerow.budget.amounts import Budget
 from hedgerow.coded.domain import Domain
-from hedgerow.curator import RecodedCurator, Recoding
+from hedgerow.coded.recoding import Recoding
+from hedgerow.curator import RecodedCurator
 from hedgerow.errors import SchemaError, TableError
 from hedgerow.methods import build
 from hedgerow.methods.independent import Independent

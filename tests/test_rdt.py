@@ -163,8 +163,8 @@ def test_bad_options_are_refused(options, complaint):
 @pytest.fixture
 def printed(monkeypatch):
     """The module of the printed procedure, which is not part of the package."""
-    monkeypatch.syspath_prepend(ROOT / "reproduce")
-    return importlib.import_module("printed_trees")
+    monkeypatch.syspath_prepend(ROOT)
+    return importlib.import_module("reproduce.printed_trees")
 
 
 @pytest.mark.parametrize("stage", ["frequencies", "proportions"])

@@ -8,7 +8,8 @@ from hedgerow.budget.amounts import Budget
 from hedgerow.coded.domain import Domain
 from hedgerow.coded.measurement import Threshold
 from hedgerow.coded.query import MarginalQuery
-from hedgerow.curator import INDEPENDENCE, Candidate, Recoding
+from hedgerow.coded.recoding import Recoding
+from hedgerow.curator import INDEPENDENCE, Candidate
 from hedgerow.errors import BudgetError, HedgerowError
 from hedgerow.models.histograms import Histograms, Part
 from hedgerow.private.account import Account

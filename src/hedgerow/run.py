@@ -60,7 +60,8 @@ def synthesize(
     answers in it are used instead of new ones. Remove it when the release is saved. One run at a time writes to it.
     """
     from hedgerow.private.engines import open_engine
-    from hedgerow.private.sources.source import refuse_as_public
+    from hedgerow.private.sources.sameness import refuse_as_public
+    from hedgerow.private.sources.source import described
     from hedgerow.schema import Schema
 
     if not isinstance(budget, Budget):
@@ -89,7 +90,7 @@ def synthesize(
         table = table.read_all()  # a reader can be read once, a discovery needs several passes
     run = Run(schema, budget, chosen, seed, progress or Progress(limits), public)
     engine = open_engine(table, memory=run.progress.limits.memory)
-    schema.check_header(engine.header())
+    schema.check_header(engine.header(), described(table))
     mechanisms = Mechanisms() if unsafe_noise_seed is None else Mechanisms(UnsafeSeededStream(unsafe_noise_seed))
     if journal is None:
         return run.release(engine, mechanisms, books)

@@ -62,12 +62,12 @@ def is_caught(method: Method, breaking: Mutant, pairs: int = MUTANT_PAIRS) -> bo
 
 
 def page(findings: Sequence[Finding]) -> str:
-    """docs/privacy/audit.md."""
+    """docs/understand/audit.md."""
     lines = [
         "# Audit",
         "",
         "Written by `make audit`, which runs `hedgerow audit` on every method. What each column means is on the page",
-        "[Checks](../checks.md).",
+        "[Checks](../extend/checks.md).",
         "",
         "| method | replays on neighbours | promised μ | certified leak | runs | mutants caught | result |",
         "|---|---|---|---|---|---|---|",

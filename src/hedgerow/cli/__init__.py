@@ -85,7 +85,9 @@ def _help(problem: Any) -> str:
 
 
 def _stop(message: str, code: int) -> None:
-    print(f"hedgerow: {message}", file=sys.stderr)
+    from hedgerow.errors import visible
+
+    print(f"hedgerow: {visible(message, keep=chr(10))}", file=sys.stderr)
     sys.exit(code)
 
 

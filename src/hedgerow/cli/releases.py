@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hedgerow.cli.outputs import check_outputs
 from hedgerow.cli.progress import TerminalProgress
-from hedgerow.errors import ReleaseError
+from hedgerow.errors import ReleaseError, visible
 from hedgerow.private.ledger import confirm_entry
 from hedgerow.progress import Limits
 from hedgerow.release.bundle import Release
@@ -58,9 +58,9 @@ def verify_release(path: Path, key: str | None, ledger: Path | None, as_json: bo
         print(json.dumps({**about, "certificate": release.certificate.to_json()}))
     else:
         for line in confirmed:
-            print(f"{'✗' if line.startswith('NO GUARANTEE') else '✓'} {line}")
+            print(f"{'✗' if line.startswith('NO GUARANTEE') else '✓'} {visible(line)}")
         print()
         for statement in release.certificate.statements():
-            print(f"- {statement}")
+            print(f"- {visible(statement)}")
     if release.certificate.void:
         raise ReleaseError(f'"{path}" is intact, but it carries no privacy guarantee.')

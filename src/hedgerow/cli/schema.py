@@ -27,7 +27,8 @@ def draft(
 ) -> None:
     """Write a schema with the names of the header and everything that public sources say; the rest is TODO."""
     from hedgerow.cli.outputs import check_outputs
-    from hedgerow.private.sources.source import open_source, refuse_as_public
+    from hedgerow.private.sources.sameness import refuse_as_public
+    from hedgerow.private.sources.source import open_source
     from hedgerow.release.files import whole_file
     from hedgerow.schema.draft import draft_schema
 
@@ -72,10 +73,10 @@ def check(
     if table is None:
         print(f"{schema}: {len(declared.columns)} columns, no fault found")
         return
-    from hedgerow.private.sources.source import open_source
+    from hedgerow.private.sources.source import described, open_source
 
     source = open_source(table)
-    declared.check_header(source.header())
+    declared.check_header(source.header(), described(table))
     if private is None:
         print(f"{schema}: {len(declared.columns)} columns match the header of {table}; no row was read")
         return

@@ -17,10 +17,10 @@ from hedgerow.budget.amounts import Budget
 from hedgerow.cli.ledger import say_what_is_torn
 from hedgerow.cli.outputs import PAGE, check_outputs
 from hedgerow.cli.progress import TerminalProgress
-from hedgerow.errors import OptionError
+from hedgerow.errors import OptionError, visible
 from hedgerow.methods import build
 from hedgerow.private.journal import Claim, refuse_unfinished
-from hedgerow.private.sources.source import refuse_as_public
+from hedgerow.private.sources.sameness import refuse_as_public
 from hedgerow.progress import Limits, peak_rss_mb
 from hedgerow.release.bundle import Release, check_key
 from hedgerow.release.certificate import share_of_whole
@@ -274,7 +274,7 @@ def mostly_noise(made: Release) -> bool:
 
 
 def _hint(text: str) -> None:
-    print(f"hint: {text}", file=sys.stderr)
+    print(f"hint: {visible(text)}", file=sys.stderr)
 
 
 def dry(request: Request) -> None:

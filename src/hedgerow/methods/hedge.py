@@ -19,7 +19,8 @@ from hedgerow.budget.amounts import Amount
 from hedgerow.coded.domain import CodedTable, Domain, Marginal
 from hedgerow.coded.measurement import Measurement, Noise
 from hedgerow.coded.query import MarginalQuery
-from hedgerow.curator import Candidate, Curator, Recoding
+from hedgerow.coded.recoding import Recoding
+from hedgerow.curator import Candidate, Curator
 from hedgerow.errors import OptionError
 from hedgerow.methods.method import About
 from hedgerow.methods.privsyn import trade_off

@@ -16,7 +16,8 @@ import numpy as np
 from hedgerow.coded.domain import CodedTable, Domain, Marginal
 from hedgerow.coded.measurement import Measurement, estimated_total
 from hedgerow.coded.query import MarginalQuery
-from hedgerow.curator import Curator, Recoding
+from hedgerow.coded.recoding import Recoding
+from hedgerow.curator import Curator
 from hedgerow.errors import OptionError
 from hedgerow.methods.method import About
 from hedgerow.methods.shared.compression import Compression, compress

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from hedgerow.coded.domain import CodedTable, Counts, Domain, IntArray, Marginal
 from hedgerow.coded.query import MarginalQuery
-from hedgerow.curator import Recoding
+from hedgerow.coded.recoding import Recoding
 from hedgerow.models.histograms import systematic
 from hedgerow.models.model import Model, State
 

@@ -17,7 +17,8 @@ from hedgerow.budget.amounts import Amount
 from hedgerow.coded.domain import CodedTable, Counts, Domain, IntArray, Marginal
 from hedgerow.coded.measurement import Answer, Measurement, Noise, Threshold
 from hedgerow.coded.query import MarginalQuery, Query, total_query
-from hedgerow.curator import Against, Answers, Candidate, Curator, Independence, Pool, RecodedCurator, Recoding
+from hedgerow.coded.recoding import Recoding
+from hedgerow.curator import Against, Answers, Candidate, Curator, Independence, Pool, RecodedCurator
 from hedgerow.errors import HedgerowError, LimitError
 from hedgerow.private.account import Account
 from hedgerow.private.engines.engine import Engine

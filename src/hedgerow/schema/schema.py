@@ -19,6 +19,7 @@ from hedgerow.schema.editor import editor_schema
 from hedgerow.schema.encoding import Encoding
 from hedgerow.schema.explain import key_error, located, schema_error
 from hedgerow.schema.group import Group, GroupEncoding, combinations_in
+from hedgerow.schema.header import quoted, refuse_lacking, refuse_twice, undeclared
 from hedgerow.schema.listed import Boolean, Category
 from hedgerow.schema.numeric import Code, Integer, Number
 from hedgerow.schema.presets import PREFIX, load
@@ -232,34 +233,23 @@ class Schema(BaseModel):
         assert isinstance(found, Category)
         return found.open_values(array)
 
-    def check_header(self, header: Sequence[str]) -> None:
+    def check_header(self, header: Sequence[str], what: str = "the table") -> None:
         """Refuses a table whose column names do not match the schema. Reads names only."""
-        twice = [name for name, count in Counter(header).items() if count > 1]
-        if twice:
-            raise TableError(f"the table has more than one column named {_quoted(twice)}. No row was read.")
+        refuse_twice(header, what)
         needed = [*self.columns, *([self.person] if self.person else [])]
-        lacking = [name for name in needed if name not in header]
-        if len(lacking) == len(needed):
-            raise TableError(
-                "the table has none of the columns that the schema declares. Is there a header line, and is the "
-                "separator a comma? No row was read."
-            )
-        if lacking:
-            raise TableError(
-                f"the table lacks {_quoted(lacking)}, which the schema declares; its columns: {listing(header)}."
-                f"{suggestion(lacking[0], header)} No row was read."
-            )
-        strange = [name for name in header if name not in needed and name not in self.ignore]
-        if strange:
+        declared = [*needed, *self.ignore]
+        refuse_lacking(header, needed, declared, what)
+        strange = undeclared(header, declared)
+        if strange is not None:
             raise SchemaError(
-                f"the schema says nothing about {_quoted(strange)}.{suggestion(strange[0], needed)} "
-                "Declare it under `columns`, or list it under `ignore`. No row was read."
+                f"of {what} the schema says nothing about {strange} Declare what is there under `columns`, or list it "
+                "under `ignore`. Nothing else was read."
             )
 
     def encoding(self) -> Encoding:
         """How rows become codes and codes rows; refused while a domain is still open."""
         if self.discoveries:
-            names = _quoted([name for name, _ in self.discoveries])
+            names = quoted([name for name, _ in self.discoveries])
             raise SchemaError(f"the domain of {names} is private and has not been discovered yet.")
         if self.public_groups:
             columns = ", ".join(self.groups[self.public_groups[0]].columns)
@@ -333,7 +323,3 @@ def _expand_codelist(name: str, column: Any, codelists: Mapping[str, Any]) -> An
         )
     rest = {key: value for key, value in column.items() if key not in ("codelist", "type")}
     return {"type": "category", "values": codelists[listed], **rest}
-
-
-def _quoted(names: Sequence[str]) -> str:
-    return listing(f'"{name}"' for name in names)
