@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from forked import write_inputs
 from hedgerow.budget.accounting import covers, whole
 from hedgerow.budget.amounts import Budget, Currency
 from hedgerow.errors import BudgetError, InputError, OptionError
@@ -361,8 +362,20 @@ def test_show_tells_of_a_line_that_was_cut_short(hedgerow, tmp_path, ledger):
     ledger.path.write_bytes(ledger.path.read_bytes()[:-9])
     shown = hedgerow("ledger", "show", ledger.path)
     assert shown.code == 0, shown.err
-    assert "the line after record 0 was cut short; the debit in it counts as spent." in shown.err
+    assert "the line after record 0 was cut short; the debit in it counts as spent." in shown.out
     assert "spent: ε = 0.92" in shown.out
+
+
+def test_a_command_tells_of_a_line_that_was_cut_short_before_it_closes_it(server, tmp_path):
+    write_inputs(tmp_path)
+    ledger = Ledger.create(tmp_path / "l", "people", LIFETIME)
+    ledger.debit(RUN, whole(RUN), "independent", ROW)
+    ledger.path.write_bytes(ledger.path.read_bytes()[:-9])
+    words = ["synth", "t.parquet", "-s", "s.yaml", "-e", "1", "-m", "independent", "-o", "o.csv", "--ledger", "l"]
+    done = server.run(words, tmp_path)
+    assert done.code == 0, done.err
+    assert 'in the ledger "l" the line after record 0 was cut short; the debit in it counts as spent.' in done.err
+    assert ledger.spent().units == 2 * whole(RUN).units
 
 
 def test_looking_at_exact_data_leaves_a_record(ledger):

@@ -83,8 +83,10 @@ def check(
     from hedgerow.private.evaluate.misfits import write_misfits
 
     if ledger is not None:
+        from hedgerow.cli.ledger import say_what_is_torn
         from hedgerow.private.ledger import note_exact_access
 
+        say_what_is_torn(ledger)
         note_exact_access(ledger, "schema check --private: misfits per column")
     write_misfits(source, declared, private)
     print(f"{private}: PRIVATE page with exact counts of misfits; do not publish it")
