@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from databases import DuckDBFiles, PostgresServer, SparkFolders
+from forked import Server
 from hedgerow.samples import opm
 
 settings.register_profile("quick", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -62,6 +63,14 @@ def hedgerow(tmp_path):
         return Finished(done)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    """Runs commands without starting an interpreter for each."""
+    made = Server(tmp_path_factory.mktemp("log"))
+    yield made
+    made.close()
 
 
 @pytest.fixture
