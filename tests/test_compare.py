@@ -25,25 +25,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from hedgerow.methods.independent import Independent
 from hedgerow.methods.method import About
+from hedgerow.models.model import Model
 
 ABOUT = About("third", "A third party's", "", "", "")
 
 @dataclass(frozen=True)
 class Raises:
     about = ABOUT
-    def run(self, curator, progress):
+    def run(self, curator, progress) -> Model:
         raise ValueError("Zaphod-7731")
 
 @dataclass(frozen=True)
 class Dies:
     about = ABOUT
-    def run(self, curator, progress):
+    def run(self, curator, progress) -> Model:
         os.kill(os.getpid(), 9)
 
 @dataclass(frozen=True)
 class Sleeps:
     about = ABOUT
-    def run(self, curator, progress):
+    def run(self, curator, progress) -> Model:
         time.sleep(600)
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Works(Independent):
 @dataclass(frozen=True)
 class Killed(Independent):
     # kills the comparison, or itself, at a moment that a file beside this one names
-    def run(self, curator, progress):
+    def run(self, curator, progress) -> Model:
         model = super().run(Struck(curator, self), progress)
         self.strike("ended")
         return model
@@ -106,7 +107,7 @@ def test_from_a_grid_to_a_page_and_on_again(place):
     found = {row["name"]: row for row in rows}
     assert list(found) == ["bootstrap", "subsample", *methods, "independent", "theirs"]
     assert found["thirdparty:Raises"]["status"] == "failed"
-    assert found["thirdparty:Raises"]["problem"] == "ValueError at thirdparty.py:14 in run"  # its words may quote rows
+    assert found["thirdparty:Raises"]["problem"] == "ValueError at thirdparty.py:15 in run"  # its words may quote rows
     assert found["thirdparty:Dies"]["problem"] == "ended by SIGKILL (out of memory?)"
     assert found["theirs"]["tvd2"] == 0
     assert 0 < found["bootstrap"]["tvd2"] < found["subsample"]["tvd2"]
@@ -192,7 +193,7 @@ def test_figures_do_not_outlive_the_code_that_made_them(place):
 
 
 CHANGED = """class Works(Independent):
-    def run(self, curator, progress):
+    def run(self, curator, progress) -> Model:
         model = super().run(curator, progress)
         model.total = 7.0
         return model"""

@@ -10,7 +10,7 @@ from hedgerow.cli import main
 from hedgerow.compare import Cell, Plan
 from hedgerow.errors import BudgetError, OptionError
 from hedgerow.methods import build
-from hedgerow.private.journal import Journal
+from hedgerow.private.journal import Journal, Record
 from hedgerow.private.ledger import Ledger
 from hedgerow.run import Outputs, Request
 from hedgerow.run import outputs as outputs_module
@@ -83,11 +83,11 @@ def test_nothing_is_opened_before_everything_is_judged(people):
     """The table does not exist: what is said is what comes first, and a rehearsal never asks for it."""
     Ledger.create(people / "l", "opm", hr.Budget(0.5, 1e-9))
     journal = Journal(people / "out.release.journal", {"seed": 1})
-    journal.begin()
+    journal.keep(["counts"], lambda: Record((), 1))
+    journal.close()
     asked = {"table": "none.csv", "schema": people / "people.yaml", "budget": BUDGET, "method": "independent"}
     with pytest.raises(BudgetError, match="--resume goes on"):
         Request(**asked, outputs=Outputs(people / "out.csv", people / "out.release")).checked()
-    journal.close()
     with pytest.raises(BudgetError, match=r"has ε = 0\.\d+ left"):
         Request(**asked, ledger=people / "l").checked()
     assert Request(**asked).checked().rehearsal().certificate.void

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -52,7 +52,7 @@ def audit(
         said = [asdict(each) | {"problems": each.problems, "doubts": each.doubts} for each in findings]
         print(json.dumps(said))
     if out is not None:
-        with whole_file(out) as partial:
+        with whole_file(out, replace=overwrite) as partial:
             partial.write_text(page(findings), encoding="utf-8")
     failed = [finding.method for finding in findings if finding.problems]
     if failed:
@@ -64,16 +64,22 @@ def audit(
 
 def _findings(methods: Sequence[str], pairs: int, runs: int) -> Iterator[Finding]:
     from hedgerow.audit.report import audit
+    from hedgerow.release.workers import in_processes
 
     workers = min(2, os.cpu_count() or 1, len(methods))
     if workers < 2:
         yield from (audit(name, pairs, runs) for name in methods)
         return
-    with ProcessPoolExecutor(workers) as pool:
-        waiting = [pool.submit(audit, name, pairs, runs) for name in methods]
-        for number, future in enumerate(waiting, start=1):
-            print(f"auditing: {number - 1} of {len(methods)} done", file=sys.stderr)
-            yield future.result()
+    found: dict[int, Finding] = {}
+    shown = 0
+    print(f"auditing: 0 of {len(methods)} done", file=sys.stderr)
+    with closing(in_processes(audit, [(name, pairs, runs) for name in methods], workers)) as findings:
+        for number, finding in findings:
+            found[number] = finding
+            print(f"auditing: {len(found)} of {len(methods)} done", file=sys.stderr)
+            while shown in found:
+                yield found[shown]
+                shown += 1
 
 
 def _line(finding: Finding) -> str:

@@ -57,6 +57,7 @@ def compare(
     quiet: Quiet = False,
 ) -> None:
     """PRIVATE: run several methods on the private table and compare each result with the real rows."""
+    from hedgerow.cli.ledger import say_what_is_torn
     from hedgerow.compare import ForeignTable, Plan
     from hedgerow.compare import compare as compare_methods
     from hedgerow.private.evaluate.evaluation import settled_metrics
@@ -85,6 +86,7 @@ def compare(
         if not quiet:
             print(line, file=sys.stderr, flush=True)
 
+    say_what_is_torn(ledger)
     if plan.ledger is None:
         say("hint: no --ledger was given; every run of a method is a release, and nothing adds them up.")
     rows = compare_methods(plan, out, retry=retry, command=sys.argv, say=say)

@@ -21,10 +21,12 @@ def demo(
     """
     from hedgerow.budget.amounts import Budget
     from hedgerow.cli.synth import make_all
+    from hedgerow.release.files import writing
     from hedgerow.run import Outputs, Request
     from hedgerow.run.outputs import check_outputs
 
-    out.mkdir(parents=True, exist_ok=True)
+    with writing(out):
+        out.mkdir(parents=True, exist_ok=True)
     private, schema, table = out / "private.parquet", out / "private.yaml", out / "synthetic.parquet"
     page, bundle = out / "synthetic.html", out / "synthetic.release"
     overwrite = overwrite or _is_sample(schema)

@@ -43,6 +43,7 @@ def evaluate(
     quiet: Quiet = False,
 ) -> None:
     """PRIVATE: compare a synthetic table with the real rows."""
+    from hedgerow.cli.ledger import say_what_is_torn
     from hedgerow.cli.progress import TerminalProgress
     from hedgerow.private.evaluate.evaluation import evaluate as evaluate_tables
     from hedgerow.private.evaluate.evaluation import settled_metrics, shown_figures
@@ -57,6 +58,7 @@ def evaluate(
             "ledger": ledger,
         }
         check_outputs([(report, PAGE)], inputs, overwrite=overwrite)
+    say_what_is_torn(ledger)
     known = words(identifiers or "")
     chosen = settled_metrics(None if metrics is None else words(metrics), target, known)
     progress = TerminalProgress(Limits(), quiet)

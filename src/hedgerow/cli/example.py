@@ -20,7 +20,7 @@ def example(
     """Write a sample table (made up, so public) and its schema."""
     from hedgerow.errors import OptionError, listing, suggestion
     from hedgerow.release.files import TABLE_SUFFIXES, whole_file, write_table
-    from hedgerow.run.outputs import check_outputs, writing
+    from hedgerow.run.outputs import check_outputs
     from hedgerow.samples import SAMPLES, find
 
     if name not in SAMPLES:
@@ -28,9 +28,8 @@ def example(
     schema_path = out.with_suffix(".yaml")
     check_outputs([(out, TABLE_SUFFIXES), (schema_path, ())], {}, overwrite=overwrite)
     sample = find(name)
-    with writing(schema_path), whole_file(schema_path) as partial:
+    with whole_file(schema_path, replace=overwrite) as partial:
         partial.write_text(sample.SCHEMA, encoding="utf-8")
     table = sample.generate(rows or sample.ROWS, seed)
-    with writing(out):
-        write_table(out, table.schema, [table])
+    write_table(out, table.schema, [table], replace=overwrite)
     print(f"{out}: {len(table):,} rows, {table.num_columns} columns (made up, so public)\n{schema_path}: its schema")

@@ -12,6 +12,11 @@ SchemaName = Annotated[str, typer.Option("-s", "--schema", help="What the column
 Delta = Annotated[float, typer.Option(help="0 gives pure ε with Laplace noise.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")]
+ModelMemory = Annotated[str, typer.Option(help="What the model in the release may take, beside the rows.")]
+AllowModel = Annotated[
+    list[str] | None,
+    typer.Option(help="package.module:Class of a model made elsewhere that you trust: its code is run; repeatable."),
+]
 
 
 def words(text: str) -> list[str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,11 +15,12 @@ import typer
 
 from hedgerow.cli.options import Delta, Json, Quiet, SchemaName, seconds, settings, size
 from hedgerow.cli.runs import wanted
-from hedgerow.errors import OptionError
+from hedgerow.errors import OptionError, visible
 from hedgerow.progress import Limits, peak_rss_mb
 
 if TYPE_CHECKING:
     from hedgerow.cli.progress import TerminalProgress
+    from hedgerow.private.journal import Claim
     from hedgerow.release.bundle import Release
     from hedgerow.run import Checked, Outputs, Request
 
@@ -130,13 +132,30 @@ def _named(out: Path | None) -> Path:
 
 
 def make_all(requests: Sequence[Request], as_json: bool, quiet: bool) -> None:
-    """One release after the other; what can be refused is refused before the first is paid for."""
-    left = list(requests)
-    if len(left) > 1:
-        left = [request for request in left if not (request.resume and _files(request).is_done)]
-        left = [replace(request, resume=request.resume and _files(request).journal.exists()) for request in left]
-    for checked in [request.checked() for request in left]:
-        _make(checked, _files(checked.request), as_json, quiet)
+    """One release after the other; what can be refused is refused before the first is paid for.
+
+    Nobody else makes one of these releases from the first check until the last file is written.
+    """
+    several = len(requests) > 1
+    left = [request for request in requests if not (several and request.resume and _files(request).is_done)]
+    with ExitStack() as held:
+        claims = [held.enter_context(_claim(request, several)) for request in left]
+        asked = [
+            replace(request, journal=claim, resume=request.resume and (claim.begun or not several))
+            for request, claim in zip(left, claims, strict=True)
+        ]
+        for checked, claim in zip([request.checked() for request in asked], claims, strict=True):
+            _make(checked, _files(checked.request), claim, as_json, quiet)
+
+
+def _claim(request: Request, several: bool) -> Claim:
+    """The right to make the release. Of several that are resumed some may not have been begun."""
+    from hedgerow.private.journal import Claim
+
+    files = _files(request)
+    if request.resume and not several and not os.path.exists(files.journal):
+        files.refuse_release(request.seed, resume=True)
+    return Claim(files.journal, create=several or not request.resume)
 
 
 def _files(request: Request) -> Outputs:
@@ -144,28 +163,28 @@ def _files(request: Request) -> Outputs:
     return request.outputs
 
 
-def _make(checked: Checked, files: Outputs, as_json: bool, quiet: bool) -> None:
+def _make(checked: Checked, files: Outputs, claim: Claim, as_json: bool, quiet: bool) -> None:
     """The whole way from a table to a release, its rows and its page."""
+    from hedgerow.cli.ledger import say_what_is_torn
     from hedgerow.cli.progress import TerminalProgress
-    from hedgerow.release.files import write_table
-    from hedgerow.run.outputs import writing
+    from hedgerow.release.files import write_table, writing
 
     request = checked.request
+    say_what_is_torn(None if request.ledger is None else Path(request.ledger))
     progress = TerminalProgress(request.limits, quiet)
-    with _paid_answers(files.journal):
+    with _paid_answers(claim):
         made = checked.release(progress)
         # the release comes first: a budget spent without it would be lost
-        with writing(files.release):
-            made.save(files.release, sign_with=files.key)
-    files.journal.unlink(missing_ok=True)
+        made.save(files.release, sign_with=files.key, overwrite=files.overwrite)
+    claim.settle()
     if request.resume:
         _hint("whether the table is the same was not checked; answers that were paid for before are used as they are.")
     with progress.phase("draw rows"), _paid_release(files.sampling(request.seed)), writing(files.table):
         warning = " ".join(made.certificate.statements()) if made.certificate.void else None
         drawn = made.batches(_rows_out(files, made), request.seed)
-        rows = write_table(files.table, made.encoding.arrow_schema, drawn, warning)
+        rows = write_table(files.table, made.encoding.arrow_schema, drawn, warning, replace=files.overwrite)
     if files.page is not None:
-        _write_page(files.page, made, rows, request.seed, progress)
+        _write_page(files.page, made, rows, checked.request, progress)
     report = {
         "method": request.method,
         "epsilon": request.budget.epsilon,
@@ -193,14 +212,14 @@ def _rows_out(files: Outputs, made: Release) -> int | None:
 
 
 @contextmanager
-def _paid_answers(journal: Path) -> Iterator[None]:
+def _paid_answers(claim: Claim) -> Iterator[None]:
     """Whatever stops a run: where its paid answers are."""
-    before = journal.exists()
+    before = claim.begun
     try:
         yield
     except BaseException:
-        if journal.exists() and not before:
-            _hint(f'the answers that were paid for are in "{journal}"; the same command with --resume goes on.')
+        if claim.begun and not before:
+            _hint(f'the answers that were paid for are in "{claim.path}"; the same command with --resume goes on.')
         raise
 
 
@@ -214,14 +233,13 @@ def _paid_release(sampling: str) -> Iterator[None]:
         raise
 
 
-def _write_page(path: Path, made: Release, rows: int, seed: int, progress: TerminalProgress) -> None:
+def _write_page(path: Path, made: Release, rows: int, request: Request, progress: TerminalProgress) -> None:
     """The page of the release; nothing but the release goes into it."""
     from hedgerow.pages.release import release_page
     from hedgerow.release.files import whole_file
-    from hedgerow.run.outputs import writing
 
-    with progress.phase("draw the page"), writing(path), whole_file(path) as partial:
-        partial.write_text(release_page(made, rows, seed), encoding="utf-8")
+    with progress.phase("draw the page"), whole_file(path, replace=_files(request).overwrite) as partial:
+        partial.write_text(release_page(made, rows, request.seed), encoding="utf-8")
 
 
 def _summary(request: Request, files: Outputs, report: dict[str, Any], made: Release) -> None:
@@ -249,7 +267,7 @@ def mostly_noise(made: Release) -> bool:
 
 
 def _hint(text: str) -> None:
-    print(f"hint: {text}", file=sys.stderr)
+    print(f"hint: {visible(text)}", file=sys.stderr)
 
 
 def _rehearse(request: Request, as_json: bool, quiet: bool) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from hedgerow.cli.options import Json
+from hedgerow.cli.options import AllowModel, Json, ModelMemory, size
 
 
 def verify(
@@ -17,17 +17,20 @@ def verify(
     key: Annotated[str | None, typer.Option(help="Ed25519 public key (hex) that must have signed it.")] = None,
     ledger: Annotated[Path | None, typer.Option(help="The dataset's ledger, which must hold its record.")] = None,
     json_: Json = False,
+    max_memory: ModelMemory = "8GB",
+    allow_model: AllowModel = None,
 ) -> None:
     """Recompute the guarantee of a release from its certificate, independently of the run that made it.
 
     Says line by line what was confirmed, and exits with 2 at the first thing that was not.
     """
-    from hedgerow.errors import ReleaseError
+    from hedgerow.errors import ReleaseError, visible
     from hedgerow.private.ledger import confirm_entry
+    from hedgerow.release.bundle import Trust
     from hedgerow.release.bundle import verify as verify_file
     from hedgerow.release.certificate import OPINION, second_opinion
 
-    found, confirmed = verify_file(release)
+    found, confirmed = verify_file(release, **Trust(tuple(allow_model or ()), size(max_memory))._asdict())
     if ledger is not None:
         confirmed.append(confirm_entry(ledger, found.certificate.ledger))
     if key is not None and found.signer != key.lower():
@@ -47,9 +50,9 @@ def verify(
         print(json.dumps({**about, "certificate": found.certificate.to_json()}))
     else:
         for line in confirmed:
-            print(f"{'✗' if line.startswith('NO GUARANTEE') else '✓'} {line}")
+            print(f"{'✗' if line.startswith('NO GUARANTEE') else '✓'} {visible(line)}")
         print()
         for statement in found.certificate.statements():
-            print(f"- {statement}")
+            print(f"- {visible(statement)}")
     if found.certificate.void:
         raise ReleaseError(f'"{release}" is intact, but it carries no privacy guarantee.')

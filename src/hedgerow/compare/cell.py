@@ -27,7 +27,7 @@ from hedgerow.errors import HedgerowError, OptionError, listing
 from hedgerow.private.sources.coded import coded_rows, rows_of, with_columns_of
 from hedgerow.private.sources.source import open_source, open_synthetic
 from hedgerow.progress import peak_rss_mb
-from hedgerow.release.files import whole_file, write_private
+from hedgerow.release.files import write_private
 
 SUBSAMPLE = 10
 """The floor "subsample" keeps one row in so many."""
@@ -104,8 +104,7 @@ def main() -> None:
         answer = run_cell(plan, cell, Path(sys.argv[2]))
     except Exception as error:
         answer = {"problem": problem_of(error)}
-    with whole_file(Path(sys.argv[1])) as partial:
-        write_private(partial, json.dumps(answer))
+    write_private(Path(sys.argv[1]), json.dumps(answer))
 
 
 def _end_with_parent() -> None:

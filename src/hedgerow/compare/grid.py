@@ -153,8 +153,7 @@ class Grid:
             "commands": [*commands, list(command)] if list(command) not in commands else commands,
             "cells": {**(before or {}).get("cells", {}), **{cell.key: asdict(cell) for cell in self.cells}},
         }
-        with whole_file(self._manifest) as partial:
-            write_private(partial, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
+        write_private(self._manifest, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
 
     def held(self) -> dict[str, Any] | None:
         """What a comparison has noted in the folder; refused where the folder holds anything else."""
@@ -196,8 +195,7 @@ class Grid:
 
     def _keep(self, cell: Cell, row: Row) -> None:
         """A cell that is done needs no journal; one that failed keeps what it paid for until it is tried again."""
-        with whole_file(self._cells / f"{cell.key}.json") as partial:
-            write_private(partial, json.dumps(row, ensure_ascii=False))
+        write_private(self._cells / f"{cell.key}.json", json.dumps(row, ensure_ascii=False))
         if row["status"] == "done":
             self._journal(cell).unlink(missing_ok=True)
 
@@ -276,13 +274,11 @@ class Grid:
             say(f"{others} cells that other code or other options made stay in {self._cells} and are not shown")
         names = list(dict.fromkeys(key for row in rows for key in row))
         table = pa.table({name: [row.get(name) for row in rows] for name in names})
-        with whole_file(self.folder / "results.parquet") as partial:
-            write_private(partial, "")
+        with whole_file(self.folder / "results.parquet", mode=0o600) as partial:
             pq.write_table(table.replace_schema_metadata({"hedgerow": "PRIVATE: computed from real rows"}), partial)
         manifest = json.loads(self._manifest.read_text(encoding="utf-8"))
         views = views_of(self.plan, rows)
-        with whole_file(self.folder / "comparison.html") as partial:
-            write_private(partial, comparison_page(rows, views, manifest))
+        write_private(self.folder / "comparison.html", comparison_page(rows, views, manifest))
 
 
 def views_of(plan: Plan, rows: Sequence[Row]) -> list[MetricView]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import shlex
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from hedgerow.errors import OptionError
-from hedgerow.release.files import TABLE_SUFFIXES, check_writable, void_note
+from hedgerow.release.files import TABLE_SUFFIXES, check_writable, void_note, writing
 
 PAGE = (".html",)
 
@@ -38,20 +37,32 @@ class Outputs:
     @property
     def is_done(self) -> bool:
         """Whether the release was made, and saved, before."""
-        return zipfile.is_zipfile(self.release) and not self.journal.exists()
+        begun = os.path.exists(self.journal) and self.journal.stat().st_size > 0
+        return zipfile.is_zipfile(self.release) and not begun
 
-    def check(self, inputs: Mapping[str, str | Path | None], seed: int, *, void: bool, resume: bool) -> None:
-        """Refuse, before anything is read, files that cannot be written or would destroy something."""
+    def refuse_release(self, seed: int, resume: bool) -> None:
+        """A release that is there may have been paid for; only the run that made it goes on with it."""
         if zipfile.is_zipfile(self.release) and not self.overwrite:
-            ended = resume and not self.journal.exists()
-            another = "" if ended else "; for another release name another --out or --release, or give --overwrite"
+            another = "" if resume else "; for another release name another --out or --release, or give --overwrite"
             raise OptionError(
                 f'"{self.release}" exists already, a release that may have been paid for; nothing was read. Hint: '
                 f"{self.sampling(seed)} draws its rows without paying again{another}."
             )
+
+    def check(self, inputs: Mapping[str, str | Path], seed: int, *, void: bool, resume: bool, begun: bool) -> None:
+        """Refuse, before anything is read, files that cannot be written or would destroy something.
+
+        `begun`: the run goes on with answers that were paid for. Then its release may be there: a run can be stopped
+        just after it was saved.
+        """
         pages = [] if self.page is None else [(self.page, PAGE)]
         notes = [(void_note(self.table), ())] if void and self.table.suffix == ".csv" else []
-        files = [(self.table, TABLE_SUFFIXES), (self.release, ()), *pages, *notes]
+        files = [(self.table, TABLE_SUFFIXES), *pages, *notes]
+        if begun:
+            check_writable(self.release)
+        else:
+            self.refuse_release(seed, resume)
+            files.append((self.release, ()))
         check_outputs(files, inputs, overwrite=self.overwrite)
         if self.key is not None:
             from hedgerow.release.bundle import check_key
@@ -79,7 +90,7 @@ def check_outputs(
         if path.resolve() in seen:
             raise OptionError(f'"{path}" is named for two outputs; name another one. Nothing was read.')
         seen.add(path.resolve())
-        if path.is_file():
+        if os.path.isfile(path):  # a name that is too long is refused below
             _refuse_existing(path, overwrite)
         check_writable(path, suffixes)
 
@@ -91,7 +102,7 @@ def _refuse_input(path: Path, inputs: Mapping[str, str | Path | None]) -> None:
         place = _place(given)
         if path.resolve() == place:
             raise OptionError(f'"{path}" is the {name} itself; name another output. Nothing was read.')
-        if place.is_dir() and place in path.resolve().parents:
+        if os.path.isdir(place) and place in path.resolve().parents:
             raise OptionError(f'"{path}" lies inside the {name}; name another output. Nothing was read.')
 
 
@@ -102,28 +113,14 @@ def _place(given: str | Path) -> Path:
 
 
 def _refuse_existing(path: Path, overwrite: bool) -> None:
-    from hedgerow.private import journal, ledger
+    from hedgerow.private import books, journal
 
     with writing(path), open(path, "rb") as file:
         beginning = file.read(256)
-    for what, mark in (("a ledger", ledger.MARK), ("a journal of paid answers", journal.MARK)):
+    for what, mark in (("a ledger", books.MARK), ("a journal of paid answers", journal.MARK)):
         if mark in beginning:
             raise OptionError(f'"{path}" is {what}, which is never overwritten; name another output. Nothing was read.')
     if not overwrite:
         raise OptionError(
             f'"{path}" exists already and was not touched; name another output, or give --overwrite. Nothing was read.'
         )
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """A full disk and its like are told with the name of the file, never with the text of the error."""
-    try:
-        yield
-    except OSError as problem:
-        raise OptionError(f'"{path}" could not be written ({reason(problem)}).') from None
-
-
-def reason(problem: OSError) -> str:
-    """The system's own words for an error number; never the text of the exception, which could quote a row."""
-    return os.strerror(problem.errno).lower() if problem.errno else type(problem).__name__

@@ -16,11 +16,12 @@ from hedgerow.errors import OptionError, SchemaError
 from hedgerow.methods import DEFAULT, build
 from hedgerow.methods.method import Method
 from hedgerow.private.engines import open_engine
-from hedgerow.private.journal import Journal, refuse_unfinished
+from hedgerow.private.journal import Claim, Journal, refuse_unfinished
 from hedgerow.private.ledger import ROW, Ledger
 from hedgerow.private.mechanisms import Mechanisms
 from hedgerow.private.noise import UnsafeSeededStream
-from hedgerow.private.sources.source import refuse_as_public
+from hedgerow.private.sources.sameness import refuse_as_public
+from hedgerow.private.sources.source import described
 from hedgerow.progress import Limits, Progress
 from hedgerow.release.bundle import Release
 from hedgerow.run.outputs import Outputs
@@ -41,7 +42,7 @@ def synthesize(
     seed: int = 0,
     progress: Progress | None = None,
     unsafe_noise_seed: int | None = None,
-    journal: str | Path | None = None,
+    journal: str | Path | Claim | None = None,
     resume: bool = False,
 ) -> Release:
     """Make a release of a private table.
@@ -53,7 +54,8 @@ def synthesize(
     noise cannot be seeded, except by `unsafe_noise_seed`, which voids the guarantee. Nothing is spent unless everything
     could be checked beforehand. A method's name means its defaults or, with the schema `preset:NAME`, the options that
     the preset holds for it at this ε. `journal` names a file that keeps the paid answers as they come; with `resume`
-    the answers in it are used instead of new ones. Remove it when the release is saved.
+    the answers in it are used instead of new ones. Remove it when the release is saved. One run at a
+    time writes to it.
     """
     request = Request(
         table=table,
@@ -93,7 +95,7 @@ class Request:
     """Steers post-processing only."""
     unsafe_noise_seed: int | None = None
     """For tests and public benchmarks: voids the guarantee."""
-    journal: str | Path | None = None
+    journal: str | Path | Claim | None = None
     """Keeps the paid answers as they come; by default beside the release where there are outputs."""
     resume: bool = False
     """Whether to go on with the answers in the journal."""
@@ -121,15 +123,20 @@ class Request:
         return Checked(self, schema, method, books)
 
     @property
-    def paid_answers(self) -> Path | None:
-        """Where the journal is; nothing is paid, so nothing is kept, where noise is seeded."""
-        if self.journal is not None:
-            return Path(self.journal)
-        return None if self.outputs is None or self.unsafe_noise_seed is not None else self.outputs.journal
+    def paid_answers(self) -> Path | Claim | None:
+        """Where the journal is, or the claim to it; a command keeps none where noise is seeded: nothing is paid."""
+        if self.outputs is not None:
+            return None if self.unsafe_noise_seed is not None else self._beside(self.outputs)
+        return Path(self.journal) if isinstance(self.journal, str) else self.journal
+
+    def _beside(self, outputs: Outputs) -> Path | Claim:
+        """The journal of the release, or the claim to it that somebody holds for us."""
+        return self.journal if isinstance(self.journal, Claim) else outputs.journal
 
     def _check_outputs(self, outputs: Outputs) -> None:
+        journal = self._beside(outputs)
         if not self.resume:
-            refuse_unfinished(outputs.journal)
+            refuse_unfinished(journal)
         elif self.unsafe_noise_seed is not None:
             raise OptionError(
                 "--unsafe-noise-seed pays for nothing, so there is nothing to --resume. Nothing was read."
@@ -142,7 +149,8 @@ class Request:
             "key": outputs.key,
         }
         named = {what: given for what, given in inputs.items() if isinstance(given, str | Path)}
-        outputs.check(named, self.seed, void=self.unsafe_noise_seed is not None, resume=self.resume)
+        begun = journal.begun if isinstance(journal, Claim) else self.resume and journal.exists()
+        outputs.check(named, self.seed, void=self.unsafe_noise_seed is not None, resume=self.resume, begun=begun)
 
     def _opened(self, books: Ledger, schema: Schema, method: Method) -> Ledger:
         """A ledger that can pay for the run."""
@@ -178,7 +186,7 @@ class Checked:
             table = table.read_all()  # a reader can be read once, a discovery needs several passes
         run = self._run(progress or Progress(asked.limits))
         engine = open_engine(table, memory=run.progress.limits.memory)
-        self.schema.check_header(engine.header())
+        self.schema.check_header(engine.header(), described(table))
         unsafe = asked.unsafe_noise_seed
         mechanisms = Mechanisms() if unsafe is None else Mechanisms(UnsafeSeededStream(unsafe))
         if asked.paid_answers is None:

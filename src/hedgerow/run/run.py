@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from hedgerow.budget.accounting import guarantee, whole
 from hedgerow.budget.amounts import Amount, Budget, Currency
 from hedgerow.coded.measurement import Answer
 from hedgerow.errors import OptionError
-from hedgerow.methods import options
+from hedgerow.methods import options, refuse_unreadable
 from hedgerow.methods.method import Method
 from hedgerow.private.account import Account
 from hedgerow.private.discovery import Discoveries
@@ -58,6 +59,7 @@ class Run:
         self, engine: Engine, mechanisms: Answering, ledger: Ledger | None = None, journal: Journal | None = None
     ) -> Release:
         """Prepare the engine, let the method ask, and put together what came of it."""
+        refuse_unreadable(self.method)
         discoveries = Discoveries.plan(self.schema, self.budget)
         amount = whole(self.budget, discoveries.direct_delta, self._currency(ledger))
         guarantee(amount, self.budget.delta)  # a budget that cannot be stated is refused before it is spent
@@ -124,10 +126,8 @@ class Run:
         self, ledger: Ledger, amount: Amount, entry: dict[str, Any], journal: Journal | None
     ) -> Callable[[], None]:
         def debit() -> None:
-            if journal is not None:
-                journal.begin()
-            nonce = None if journal is None else journal.nonce
-            written = ledger.debit(self.budget, amount, self.method.about.name, self.schema.person or ROW, nonce)
+            with nullcontext() if journal is None else journal.paying() as nonce:
+                written = ledger.debit(self.budget, amount, self.method.about.name, self.schema.person or ROW, nonce)
             entry.update(dataset=ledger.dataset, entry=written.number, hash=written.digest)
 
         return debit
