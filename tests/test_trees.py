@@ -15,7 +15,7 @@ from hedgerow.coded.measurement import Measurement, Noise
 from hedgerow.coded.query import TreeQuery
 from hedgerow.errors import LimitError, ReleaseError
 from hedgerow.models import load
-from hedgerow.models.forests import Forest, RandomTrees, even_coins, look_up
+from hedgerow.models.forests import Forest, RandomTrees, even_uniforms, look_up
 from hedgerow.models.histograms import Histograms, Part
 from hedgerow.models.model import State, block_coins
 from hedgerow.models.trees import RandomTree, clipped_leaves, expected_leaves, grow, shrunk_leaves, told
@@ -185,9 +185,9 @@ def test_looking_up_is_counting_thresholds(labels, seed):
     np.testing.assert_array_equal(look_up(thresholds, leaves, coin), expected)
 
 
-def test_even_coins_give_counts_closer_to_their_expectation_than_chance_would():
+def test_even_uniforms_give_counts_closer_to_their_expectation_than_chance_would():
     leaves = np.random.default_rng(0).integers(0, 50, 20_000, dtype=np.uint32)
-    coin = even_coins(leaves, np.random.default_rng(1))
+    coin = even_uniforms(leaves, np.random.default_rng(1))
     assert coin.max() < 1 << 31
     for leaf in range(50):
         own = coin[leaves == leaf]

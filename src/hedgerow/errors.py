@@ -10,19 +10,27 @@
         └── ReleaseError     a release that cannot be read or does not verify
 
 A message names what was asked, what is available, what was not touched and what to do next.
-It never quotes a value from a private row.
+It never quotes a value from a private row. Names in it come from files, so what would not show, or would turn the
+letters after it about, is spelled out.
 """
 
 from __future__ import annotations
 
 import difflib
+import unicodedata
 from collections.abc import Iterable
+
+_UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+_JOINERS = "\u200c\u200d"  # which Persian, Indic scripts and emoji are written with
 
 
 class HedgerowError(Exception):
     """The root of every error that Hedgerow raises on purpose."""
 
     exit_code = 1
+
+    def __init__(self, message: str = ""):
+        super().__init__(visible(message))
 
 
 class InputError(HedgerowError):
@@ -69,3 +77,18 @@ def listing(names: Iterable[str], most: int = 12) -> str:
     shown = list(names)
     rest = len(shown) - most
     return ", ".join(shown[:most]) + (f", … ({rest} more)" if rest > 0 else "")
+
+
+def visible(text: str, keep: str = "") -> str:
+    """The text with controls, marks of direction and other letters that cannot be seen spelled as ⟨U+202E⟩.
+
+    Those in `keep` stay as they are.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        f"⟨U+{ord(letter):04X}⟩"
+        if unicodedata.category(letter) in _UNSEEN and letter not in keep and letter not in _JOINERS
+        else letter
+        for letter in text
+    )

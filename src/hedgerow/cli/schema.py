@@ -26,8 +26,10 @@ def draft(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
 ) -> None:
     """Write a schema with the names of the header and everything that public sources say; the rest is TODO."""
-    from hedgerow.cli.outputs import check_outputs, writing
-    from hedgerow.private.sources.source import open_source, refuse_as_public
+    from hedgerow.cli.outputs import check_outputs
+    from hedgerow.private.sources.sameness import refuse_as_public
+    from hedgerow.private.sources.source import open_source
+    from hedgerow.release.files import whole_file
     from hedgerow.schema.draft import draft_schema
 
     named = {f'source "{source}"': source.removeprefix("public:") for source in sources or []}
@@ -40,8 +42,8 @@ def draft(
 
     header = open_source(table).header()
     made = draft_schema(header, sources or [], dataset=Path(table).stem, public_batches=public_batches)
-    with writing(out):
-        out.write_text(made.text, encoding="utf-8")
+    with whole_file(out, replace=overwrite) as partial:
+        partial.write_text(made.text, encoding="utf-8")
     print(f"{out}: {made.summary}")
 
 
@@ -71,18 +73,20 @@ def check(
     if table is None:
         print(f"{schema}: {len(declared.columns)} columns, no fault found")
         return
-    from hedgerow.private.sources.source import open_source
+    from hedgerow.private.sources.source import described, open_source
 
     source = open_source(table)
-    declared.check_header(source.header())
+    declared.check_header(source.header(), described(table))
     if private is None:
         print(f"{schema}: {len(declared.columns)} columns match the header of {table}; no row was read")
         return
     from hedgerow.private.evaluate.misfits import write_misfits
 
     if ledger is not None:
+        from hedgerow.cli.ledger import say_what_is_torn
         from hedgerow.private.ledger import note_exact_access
 
+        say_what_is_torn(ledger)
         note_exact_access(ledger, "schema check --private: misfits per column")
     write_misfits(source, declared, private)
     print(f"{private}: PRIVATE page with exact counts of misfits; do not publish it")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable
 from typing import Any
 
 from hedgerow.coded.domain import Domain
 from hedgerow.errors import HedgerowError, OptionError, ReleaseError, listing
+from hedgerow.foreign import imported
 from hedgerow.models.model import Model, State
 from hedgerow.models.stored import MEMORY, Allowance, Stored
 
@@ -39,7 +39,7 @@ def read(domain: Domain, stored: Stored) -> Model:
     if kind is None:
         raise ReleaseError(_unknown(stored.kind))
     try:
-        model: Model = imported(kind).from_state(domain, stored)
+        model: Model = imported(kind, "model").from_state(domain, stored)
     except ReleaseError:
         raise
     except HedgerowError as problem:
@@ -52,30 +52,18 @@ def refuse_unreadable(model: type[Any]) -> None:
     """Refuses a class of models that no reader of a release could load again."""
     name = f"{model.__module__}:{model.__qualname__}"
     kind = getattr(model, "kind", None)
-    if kind in _KINDS and issubclass(model, imported(_KINDS[kind])):
+    if kind in _KINDS and issubclass(model, imported(_KINDS[kind], "model")):
         return
     if kind != name:
         raise OptionError(
             f'the model {name} says that its kind is "{kind}". One that is made elsewhere is of the kind "{name}": '
             "that is how readers find it."
         )
-    if model.__module__ == "__main__" or imported(name) is not model or not hasattr(model, "from_state"):
+    if model.__module__ == "__main__" or imported(name, "model") is not model or not hasattr(model, "from_state"):
         raise OptionError(
             f"the model {name} cannot be read back: it needs a place in a module that readers can import, and a class "
             "method from_state(domain, stored)."
         )
-
-
-def imported(name: str) -> Any:
-    """The class `package.module:Class`."""
-    module, _, path = name.partition(":")
-    try:
-        found: Any = importlib.import_module(module)
-        for part in path.split("."):
-            found = getattr(found, part)
-    except (ImportError, AttributeError, ValueError):
-        raise OptionError(f'the model "{name}" cannot be imported; expected package.module:Class.') from None
-    return found
 
 
 def _unknown(kind: str) -> str:

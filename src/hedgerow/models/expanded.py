@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hedgerow.coded.domain import CodedTable, Counts, Domain, IntArray, Marginal
-from hedgerow.coded.query import MarginalQuery
 from hedgerow.coded.recoding import Recoding
 from hedgerow.errors import ReleaseError
 from hedgerow.models.histograms import systematic
-from hedgerow.models.model import Model, State
+from hedgerow.models.model import FromMarginals, Model, State
 from hedgerow.models.stored import LARGEST, Stored
 
 NORMALISED = 1e-9
 """How far a sum of shares may lie from 1."""
 
 
-class Expanded:
+class Expanded(FromMarginals):
     """`model` speaks of `recoding.target()`; this speaks of `recoding.domain`.
 
     `fill[name]` weighs the original codes of an attribute against the others that share their merged code.
@@ -46,34 +45,31 @@ class Expanded:
         for axis, name in enumerate(marginal):
             if name in self.recoding.maps:
                 counts = np.take(counts, self.recoding.maps[name], axis=axis)
-                shape = [-1 if place == axis else 1 for place in range(len(marginal))]
+                shape = [-1 if index == axis else 1 for index in range(len(marginal))]
                 counts = counts * self.fill[name].reshape(shape)
         return counts
 
-    def answers(self, queries: Sequence[MarginalQuery]) -> Iterator[Counts]:
-        return (query.aggregate(self.marginal(query.attributes)) for query in queries)
-
-    def draw(self, rows: int, coins: np.random.Generator) -> CodedTable:
-        merged = self.model.draw(rows, coins)
+    def draw(self, rows: int, rng: np.random.Generator) -> CodedTable:
+        merged = self.model.draw(rows, rng)
         table: CodedTable = {}
         for name in self.domain.names:
             codes = merged[name].astype(np.int64)
             if name in self.recoding.maps:
-                codes = self._expand(name, self.recoding.maps[name], codes, coins)
+                codes = self._expand(name, self.recoding.maps[name], codes, rng)
             table[name] = codes.astype(self.domain[name].dtype)
         return table
 
-    def _expand(self, name: str, mapping: IntArray, merged: IntArray, coins: np.random.Generator) -> IntArray:
+    def _expand(self, name: str, mapping: IntArray, merged: IntArray, rng: np.random.Generator) -> IntArray:
         """Original codes for merged ones; each merged code's rows are shared out by systematic rounding."""
         order = np.argsort(mapping, kind="stable")
         starts = np.searchsorted(mapping[order], np.arange(int(mapping.max()) + 2))
         codes = order[starts[merged]]
         for code in np.flatnonzero(np.diff(starts) > 1):
             originals = order[starts[code] : starts[code + 1]]
-            places = np.flatnonzero(merged == code)
-            drawn = np.repeat(originals, systematic(self.fill[name][originals], len(places), coins))
-            coins.shuffle(drawn)
-            codes[places] = drawn
+            indices = np.flatnonzero(merged == code)
+            drawn = np.repeat(originals, systematic(self.fill[name][originals], len(indices), rng))
+            rng.shuffle(drawn)
+            codes[indices] = drawn
         return codes
 
     def state(self) -> State:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -10,10 +10,9 @@ import numpy as np
 
 from hedgerow import _records
 from hedgerow.coded.domain import CodedTable, Counts, Domain, IntArray, Marginal
-from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import HedgerowError, ReleaseError
 from hedgerow.models.histograms import systematic
-from hedgerow.models.model import BLOCK_ROWS, State
+from hedgerow.models.model import BLOCK_ROWS, FromMarginals, State
 from hedgerow.models.records import Target, kernel_targets, read_targets, shares_of
 from hedgerow.models.stored import MOST_ROWS, Stored
 
@@ -28,7 +27,7 @@ MOST_WEIGHT = 1e9
 """Of a target: the kernel adds weights up in 32 bits."""
 
 
-class Segments:
+class Segments(FromMarginals):
     """How many rows each cell of `segments` has, and a pool from which each segment's rows are chosen.
 
     All segments share one distribution of the other attributes. Each is searched for by itself, so segments of equal
@@ -75,25 +74,22 @@ class Segments:
         joint = np.multiply.outer(self.counts.sum(axis=summed), shares)
         return np.transpose(joint, [(*outside, *inside).index(name) for name in marginal])
 
-    def answers(self, queries: Sequence[MarginalQuery]) -> Iterator[Counts]:
-        return (query.aggregate(self.marginal(query.attributes)) for query in queries)
-
-    def draw(self, rows: int, coins: np.random.Generator) -> CodedTable:
-        sizes = systematic(self.counts.reshape(-1), rows, coins)
-        order = coins.permutation(rows)
+    def draw(self, rows: int, rng: np.random.Generator) -> CodedTable:
+        sizes = systematic(self.counts.reshape(-1), rows, rng)
+        order = rng.permutation(rows)
         cells = np.repeat(np.arange(len(sizes)), sizes)[order]
-        places = np.unravel_index(cells, self.counts.shape) if self.segments else ()
-        codes: dict[str, Any] = dict(zip(self.segments, places, strict=True))
+        indices = np.unravel_index(cells, self.counts.shape) if self.segments else ()
+        codes: dict[str, Any] = dict(zip(self.segments, indices, strict=True))
         if len(self.inner):
-            chosen = self._choose(sizes, coins)[order]
+            chosen = self._choose(sizes, rng)[order]
             codes |= {name: self.pool[name][chosen] for name in self.inner.names}
         return {attribute.name: codes[attribute.name].astype(attribute.dtype) for attribute in self.domain}
 
-    def _choose(self, sizes: IntArray, coins: np.random.Generator) -> IntArray:
+    def _choose(self, sizes: IntArray, rng: np.random.Generator) -> IntArray:
         """Rows of the pool for every segment, one segment after the other."""
         most = max(1, self.first // PART)
         parts = [part for size in sizes.tolist() for part in _parts(size, most)]
-        words = coins.integers(1, 2**64, size=(len(parts), 4), dtype=np.uint64).tolist()
+        words = rng.integers(1, 2**64, size=(len(parts), 4), dtype=np.uint64).tolist()
         chosen: IntArray = np.empty(int(sizes.sum()), dtype=np.int64)
         done = 0
         for part, start in zip(parts, words, strict=True):
@@ -153,4 +149,4 @@ class Segments:
 def _parts(size: int, most: int) -> list[int]:
     """The size in parts of at most `most`, as even as can be."""
     count = -(-size // most)
-    return [size * (place + 1) // count - size * place // count for place in range(count)]
+    return [size * (index + 1) // count - size * index // count for index in range(count)]
