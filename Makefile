@@ -53,7 +53,7 @@ test: $(VENV)/ready-test lint types
 
 test-engines: $(VENV)/ready-engines
 	@echo "==> tests of every method on every database"
-	@$(BIN)/python -m pytest -n 2 --dist loadfile -m '' -rs tests/test_engine.py tests/test_databases.py
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m '' -rs tests/test_engine.py tests/test_databases.py tests/test_identity.py
 
 lint: $(VENV)/ready-test
 	@echo "==> lint"

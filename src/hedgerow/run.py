@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from hedgerow.methods import DEFAULT, build, options, refuse_unreadable
 from hedgerow.methods.method import Method
 from hedgerow.private.account import Account
 from hedgerow.private.discovery import Discoveries
-from hedgerow.private.journal import Journal, Journaled, refuse_unfinished
+from hedgerow.private.journal import Claim, Journal, Journaled, refuse_unfinished
 from hedgerow.private.ledger import ROW, Ledger
 from hedgerow.private.mechanisms import Answering, Mechanisms
 from hedgerow.private.noise import UnsafeSeededStream
@@ -45,7 +46,7 @@ def synthesize(
     seed: int = 0,
     progress: Progress | None = None,
     unsafe_noise_seed: int | None = None,
-    journal: str | Path | None = None,
+    journal: str | Path | Claim | None = None,
     resume: bool = False,
 ) -> Release:
     """Make a release of a private table.
@@ -56,7 +57,7 @@ def synthesize(
     in groups with `allowed: public`, and methods may learn from it. `seed` steers post-processing only; the privacy
     noise cannot be seeded, except by `unsafe_noise_seed`, which voids the guarantee. Nothing is spent unless everything
     could be checked beforehand. `journal` names a file that keeps the paid answers as they come; with `resume` the
-    answers in it are used instead of new ones. Remove it when the release is saved.
+    answers in it are used instead of new ones. Remove it when the release is saved. One run at a time writes to it.
     """
     from hedgerow.private.engines import open_engine
     from hedgerow.private.sources.sameness import refuse_as_public
@@ -83,7 +84,7 @@ def synthesize(
             raise OptionError(f"a ledger takes no release without a guarantee: {chosen.about.void}. Nothing was read.")
         if not resume:
             if journal is not None:
-                refuse_unfinished(Path(journal))  # what was paid for is more help than how little is left
+                refuse_unfinished(_place(journal))  # what was paid for is more help than how little is left
             books.check(schema.dataset, budget, schema.person or ROW)
     if schema.discoveries and hasattr(table, "read_all"):
         table = table.read_all()  # a reader can be read once, a discovery needs several passes
@@ -93,11 +94,15 @@ def synthesize(
     mechanisms = Mechanisms() if unsafe_noise_seed is None else Mechanisms(UnsafeSeededStream(unsafe_noise_seed))
     if journal is None:
         return run.release(engine, mechanisms, books)
-    diary = Journal(Path(journal), run.identity(books), resume=resume)
+    diary = Journal(_place(journal), run.identity(books), resume=resume)
     try:
         return run.release(engine, mechanisms, books, diary)
     finally:
         diary.close()
+
+
+def _place(journal: str | Path | Claim) -> Path | Claim:
+    return journal if isinstance(journal, Claim) else Path(journal)
 
 
 @dataclass(frozen=True)
@@ -194,10 +199,8 @@ class Run:
         self, ledger: Ledger, amount: Amount, entry: dict[str, Any], journal: Journal | None
     ) -> Callable[[], None]:
         def debit() -> None:
-            if journal is not None:
-                journal.begin()
-            nonce = None if journal is None else journal.nonce
-            written = ledger.debit(self.budget, amount, self.method.about.name, self.schema.person or ROW, nonce)
+            with nullcontext() if journal is None else journal.paying() as nonce:
+                written = ledger.debit(self.budget, amount, self.method.about.name, self.schema.person or ROW, nonce)
             entry.update(dataset=ledger.dataset, entry=written.number, hash=written.digest)
 
         return debit

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from hedgerow.cli.outputs import check_outputs
 from hedgerow.errors import HedgerowError
 from hedgerow.methods import build, names
 from hedgerow.release.files import whole_file
+from hedgerow.release.workers import in_processes
 
 
 def run(methods: Sequence[str], pairs: int, runs: int, out: Path | None, overwrite: bool, as_json: bool) -> None:
@@ -32,7 +33,7 @@ def run(methods: Sequence[str], pairs: int, runs: int, out: Path | None, overwri
     if as_json:
         print(json.dumps([asdict(finding) | {"problems": finding.problems} for finding in findings]))
     if out is not None:
-        with whole_file(out) as partial:
+        with whole_file(out, replace=overwrite) as partial:
             partial.write_text(page(findings), encoding="utf-8")
     failed = [finding.method for finding in findings if finding.problems]
     if failed:
@@ -44,11 +45,16 @@ def _findings(methods: Sequence[str], pairs: int, runs: int) -> Iterator[Finding
     if workers < 2:
         yield from (audit(name, pairs, runs) for name in methods)
         return
-    with ProcessPoolExecutor(workers) as pool:
-        waiting = [pool.submit(audit, name, pairs, runs) for name in methods]
-        for number, future in enumerate(waiting, start=1):
-            print(f"auditing: {number - 1} of {len(methods)} done", file=sys.stderr)
-            yield future.result()
+    found: dict[int, Finding] = {}
+    shown = 0
+    print(f"auditing: 0 of {len(methods)} done", file=sys.stderr)
+    with closing(in_processes(audit, [(name, pairs, runs) for name in methods], workers)) as findings:
+        for number, finding in findings:
+            found[number] = finding
+            print(f"auditing: {len(found)} of {len(methods)} done", file=sys.stderr)
+            while shown in found:
+                yield found[shown]
+                shown += 1
 
 
 def _line(finding: Finding) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from hedgerow.cli.ledger import say_what_is_torn
 from hedgerow.cli.outputs import PAGE, check_outputs
 from hedgerow.cli.progress import TerminalProgress
 from hedgerow.private.evaluate import evaluate
@@ -40,6 +41,7 @@ def run(
             "ledger": ledger,
         }
         check_outputs([(page, PAGE)], inputs, overwrite=overwrite)
+    say_what_is_torn(ledger)
     progress = TerminalProgress(Limits(), quiet)
     report = evaluate(
         real,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hedgerow.cli.outputs import check_outputs, writing
+from hedgerow.cli.outputs import check_outputs
 from hedgerow.cli.synth import Request, run
 from hedgerow.errors import OptionError, listing, suggestion
 from hedgerow.methods import DEFAULT
 from hedgerow.progress import Limits
-from hedgerow.release.files import TABLE_SUFFIXES, whole_file, write_table
+from hedgerow.release.files import TABLE_SUFFIXES, whole_file, write_table, writing
 from hedgerow.samples import SAMPLES, find
 
 
@@ -20,11 +20,10 @@ def write_example(name: str, out: Path, rows: int | None, seed: int, overwrite: 
     schema_path = out.with_suffix(".yaml")
     check_outputs([(out, TABLE_SUFFIXES), (schema_path, ())], {}, overwrite=overwrite)
     sample = find(name)
-    with writing(schema_path), whole_file(schema_path) as partial:
+    with whole_file(schema_path, replace=overwrite) as partial:
         partial.write_text(sample.SCHEMA, encoding="utf-8")
     table = sample.generate(rows or sample.ROWS, seed)
-    with writing(out):
-        write_table(out, table.schema, [table])
+    write_table(out, table.schema, [table], replace=overwrite)
     print(f"{out}: {len(table):,} rows, {table.num_columns} columns (made up, so public)\n{schema_path}: its schema")
 
 
@@ -33,7 +32,8 @@ def run_demo(folder: Path, rows: int, overwrite: bool) -> None:
 
     A folder that a demo filled is filled again; files of any other origin are left alone.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     private, schema, out = folder / "private.parquet", folder / "private.yaml", folder / "synthetic.parquet"
     page, bundle = folder / "synthetic.html", folder / "synthetic.release"
     overwrite = overwrite or _is_sample(schema)

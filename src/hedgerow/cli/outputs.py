@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hedgerow.errors import OptionError
-from hedgerow.release.files import check_writable
+from hedgerow.release.files import check_writable, writing
 
 PAGE = (".html",)
 
@@ -27,7 +26,7 @@ def check_outputs(
         if path.resolve() in seen:
             raise OptionError(f'"{path}" is named for two outputs; name another one. Nothing was read.')
         seen.add(path.resolve())
-        if path.is_file():
+        if os.path.isfile(path):  # a name that is too long is refused below
             _refuse_existing(path, overwrite)
         check_writable(path, suffixes)
 
@@ -39,7 +38,7 @@ def _refuse_input(path: Path, inputs: Mapping[str, str | Path | None]) -> None:
         place = _place(given)
         if path.resolve() == place:
             raise OptionError(f'"{path}" is the {name} itself; name another output. Nothing was read.')
-        if place.is_dir() and place in path.resolve().parents:
+        if os.path.isdir(place) and place in path.resolve().parents:
             raise OptionError(f'"{path}" lies inside the {name}; name another output. Nothing was read.')
 
 
@@ -50,28 +49,14 @@ def _place(given: str | Path) -> Path:
 
 
 def _refuse_existing(path: Path, overwrite: bool) -> None:
-    from hedgerow.private import journal, ledger
+    from hedgerow.private import books, journal
 
     with writing(path), open(path, "rb") as file:
         beginning = file.read(256)
-    for what, mark in (("a ledger", ledger.MARK), ("a journal of paid answers", journal.MARK)):
+    for what, mark in (("a ledger", books.MARK), ("a journal of paid answers", journal.MARK)):
         if mark in beginning:
             raise OptionError(f'"{path}" is {what}, which is never overwritten; name another output. Nothing was read.')
     if not overwrite:
         raise OptionError(
             f'"{path}" exists already and was not touched; name another output, or give --overwrite. Nothing was read.'
         )
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """A full disk and its like are told with the name of the file, never with the text of the error."""
-    try:
-        yield
-    except OSError as problem:
-        raise OptionError(f'"{path}" could not be written ({reason(problem)}).') from None
-
-
-def reason(problem: OSError) -> str:
-    """The system's own words for an error number; never the text of the exception, which could quote a row."""
-    return os.strerror(problem.errno).lower() if problem.errno else type(problem).__name__

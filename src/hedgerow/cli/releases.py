@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 from pathlib import Path
 
-from hedgerow.cli.outputs import check_outputs, writing
+from hedgerow.cli.outputs import check_outputs
 from hedgerow.cli.progress import TerminalProgress
 from hedgerow.errors import ReleaseError, visible
 from hedgerow.private.ledger import confirm_entry
@@ -29,16 +30,16 @@ def sample_rows(
     trust: Trust,
 ) -> None:
     """Rows from a release, into a file or into a folder of parts; the same seed gives the same rows."""
-    if not out.suffix or out.is_dir():
+    if not out.suffix or os.path.isdir(out):
         count, written = write_parts(release, out, rows, seed, workers, TerminalProgress(Limits(), quiet), trust=trust)
         print(f"{out}: {count:,} synthetic rows; {written:,} parts written now")
         return
     check_outputs([(out, TABLE_SUFFIXES)], {"release": release}, overwrite=overwrite)
     loaded = Release.load(release, **trust._asdict())
     progress = TerminalProgress(Limits(), quiet)
-    with progress.phase("draw rows"), writing(out):
+    with progress.phase("draw rows"):
         warning = " ".join(loaded.certificate.statements()) if loaded.certificate.void else None
-        written = write_table(out, loaded.encoding.arrow_schema, loaded.batches(rows, seed), warning)
+        written = write_table(out, loaded.encoding.arrow_schema, loaded.batches(rows, seed), warning, replace=overwrite)
     print(f"{out}: {written:,} synthetic rows")
 
 

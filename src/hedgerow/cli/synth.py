@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
 import zipfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from hedgerow.budget.amounts import Budget
-from hedgerow.cli.outputs import PAGE, check_outputs, writing
+from hedgerow.cli.ledger import say_what_is_torn
+from hedgerow.cli.outputs import PAGE, check_outputs
 from hedgerow.cli.progress import TerminalProgress
 from hedgerow.errors import OptionError, visible
 from hedgerow.methods import build
-from hedgerow.private.journal import refuse_unfinished
+from hedgerow.private.journal import Claim, refuse_unfinished
 from hedgerow.private.sources.sameness import refuse_as_public
 from hedgerow.progress import Limits, peak_rss_mb
 from hedgerow.release.bundle import Release, check_key
 from hedgerow.release.certificate import share_of_whole
-from hedgerow.release.files import TABLE_SUFFIXES, void_note, whole_file, write_table
+from hedgerow.release.files import TABLE_SUFFIXES, check_writable, void_note, whole_file, write_table, writing
 from hedgerow.run import rehearse, synthesize
 from hedgerow.schema import Schema
 from hedgerow.schema.presets import PREFIX, load
@@ -55,20 +57,43 @@ class Request:
     most_rows: int | None = None
 
 
+def run(request: Request) -> None:
+    """The whole way from a table to a release and its rows."""
+    run_all([request])
+
+
 def run_all(requests: Sequence[Request]) -> None:
-    """One release after the other; what can be refused is refused before the first is paid for."""
-    left = [request for request in requests if not (len(requests) > 1 and request.resume and _is_done(request))]
-    for request in left:
-        _outputs(request)
-        Budget(request.epsilon, request.delta)
-        build(request.method, _options(request))
-    for request in left:
-        run(request if len(requests) == 1 else replace(request, resume=_journal(_bundle(request)).exists()))
+    """One release after the other; what can be refused is refused before the first is paid for.
+
+    Nobody else makes one of these releases from the first check until the last file is written.
+    """
+    several = len(requests) > 1
+    left = [request for request in requests if not (several and request.resume and _is_done(request))]
+    with ExitStack() as held:
+        claimed = [(request, held.enter_context(_claim(request, several))) for request in left]
+        for request, claim in claimed:
+            _outputs(request, claim)
+            Budget(request.epsilon, request.delta)
+            build(request.method, _options(request))
+        for request, claim in claimed:
+            _run(replace(request, resume=claim.begun) if several else request, claim)
+
+
+def _claim(request: Request, several: bool) -> Claim:
+    """Of several releases that are resumed some may not have been begun."""
+    bundle = _bundle(request)
+    if request.resume and not several and not os.path.exists(_journal(bundle)):
+        _refuse_release(request, bundle)
+    return Claim(_journal(bundle), create=several or not request.resume)
 
 
 def _is_done(request: Request) -> bool:
     """Whether a release of several was made before the command was stopped."""
-    return zipfile.is_zipfile(_bundle(request)) and not _journal(_bundle(request)).exists()
+    return zipfile.is_zipfile(_bundle(request)) and not _is_begun(_journal(_bundle(request)))
+
+
+def _is_begun(journal: Path) -> bool:
+    return os.path.exists(journal) and journal.stat().st_size > 0
 
 
 def _bundle(request: Request) -> Path:
@@ -85,13 +110,13 @@ def _named(out: Path | None) -> Path:
     return out
 
 
-def run(request: Request) -> None:
-    """The whole way from a table to a release and its rows."""
+def _run(request: Request, claim: Claim) -> None:
     budget = Budget(request.epsilon, request.delta)
     method = build(request.method, _options(request))
-    out, bundle, journal = _outputs(request)
+    out, bundle = _outputs(request, claim)
+    say_what_is_torn(request.ledger)
     progress = TerminalProgress(request.limits, request.quiet)
-    with _paid_answers(journal):
+    with _paid_answers(claim):
         made = synthesize(
             request.table,
             request.schema,
@@ -102,21 +127,20 @@ def run(request: Request) -> None:
             seed=request.seed,
             progress=progress,
             unsafe_noise_seed=request.unsafe_noise_seed,
-            journal=None if request.unsafe_noise_seed is not None else journal,
+            journal=None if request.unsafe_noise_seed is not None else claim,
             resume=request.resume,
         )
         # the release comes first: a budget spent without it would be lost
-        with writing(bundle):
-            made.save(bundle, sign_with=request.sign)
-    journal.unlink(missing_ok=True)
+        made.save(bundle, sign_with=request.sign, overwrite=request.overwrite)
+    claim.settle()
     if request.resume:
         _hint("whether the table is the same was not checked; answers that were paid for before are used as they are.")
     with progress.phase("draw rows"), _paid_release(request, out, bundle), writing(out):
         warning = " ".join(made.certificate.statements()) if made.certificate.void else None
         drawn = made.batches(_rows_out(request, made), request.seed)
-        rows = write_table(out, made.encoding.arrow_schema, drawn, warning)
+        rows = write_table(out, made.encoding.arrow_schema, drawn, warning, replace=request.overwrite)
     if request.report is not None:
-        _write_page(request.report, made, rows, request.seed, progress)
+        _write_page(request.report, made, rows, request, progress)
     report = {
         "method": request.method,
         "epsilon": request.epsilon,
@@ -144,14 +168,14 @@ def _rows_out(request: Request, made: Release) -> int | None:
 
 
 @contextmanager
-def _paid_answers(journal: Path) -> Iterator[None]:
+def _paid_answers(claim: Claim) -> Iterator[None]:
     """Whatever stops a run: where its paid answers are."""
-    before = journal.exists()
+    before = claim.begun
     try:
         yield
     except BaseException:
-        if journal.exists() and not before:
-            _hint(f'the answers that were paid for are in "{journal}"; the same command with --resume goes on.')
+        if claim.begun and not before:
+            _hint(f'the answers that were paid for are in "{claim.path}"; the same command with --resume goes on.')
         raise
 
 
@@ -172,12 +196,12 @@ def _sampling(request: Request, out: Path, bundle: Path) -> str:
     return shlex.join(["hedgerow", "sample", str(bundle), "-o", str(out), *options])
 
 
-def _write_page(path: Path, made: Release, rows: int, seed: int, progress: TerminalProgress) -> None:
+def _write_page(path: Path, made: Release, rows: int, request: Request, progress: TerminalProgress) -> None:
     """The page of the release; nothing but the release goes into it."""
     from hedgerow.pages.release import release_page
 
-    with progress.phase("draw the page"), writing(path), whole_file(path) as partial:
-        partial.write_text(release_page(made, rows, seed), encoding="utf-8")
+    with progress.phase("draw the page"), whole_file(path, replace=request.overwrite) as partial:
+        partial.write_text(release_page(made, rows, request.seed), encoding="utf-8")
 
 
 def _options(request: Request) -> dict[str, Any]:
@@ -186,21 +210,25 @@ def _options(request: Request) -> dict[str, Any]:
     return {**held, **request.options}
 
 
-def _outputs(request: Request) -> tuple[Path, Path, Path]:
-    """Where the table, the release and the journal go, refused before anything is read if that cannot be."""
-    out, bundle = _named(request.out), _bundle(request)
-    journal = _journal(bundle)
-    if not request.resume:
-        refuse_unfinished(journal)
-    elif request.unsafe_noise_seed is not None:
-        raise OptionError("--unsafe-noise-seed pays for nothing, so there is nothing to --resume. Nothing was read.")
+def _refuse_release(request: Request, bundle: Path) -> None:
+    """A release that is there may have been paid for; only the run that made it goes on with it."""
     if zipfile.is_zipfile(bundle) and not request.overwrite:
-        ended = request.resume and not journal.exists()
-        another = "" if ended else "; for another release name another --out or --release, or give --overwrite"
+        another = "" if request.resume else "; for another release name another --out or --release, or give --overwrite"
         raise OptionError(
             f'"{bundle}" exists already, a release that may have been paid for; nothing was read. Hint: '
-            f"{_sampling(request, out, bundle)} draws its rows without paying again{another}."
+            f"{_sampling(request, _named(request.out), bundle)} draws its rows without paying again{another}."
         )
+
+
+def _outputs(request: Request, claim: Claim) -> tuple[Path, Path]:
+    """Where the table and the release go, refused before anything is read if that cannot be."""
+    out, bundle = _named(request.out), _bundle(request)
+    if not request.resume:
+        refuse_unfinished(claim)
+    elif request.unsafe_noise_seed is not None:
+        raise OptionError("--unsafe-noise-seed pays for nothing, so there is nothing to --resume. Nothing was read.")
+    if not claim.begun:
+        _refuse_release(request, bundle)
     pages = [] if request.report is None else [(request.report, PAGE)]
     inputs: dict[str, str | Path | None] = {
         "private table": request.table,
@@ -210,10 +238,15 @@ def _outputs(request: Request) -> tuple[Path, Path, Path]:
         "key": request.sign,
     }
     notes = [(void_note(out), ())] if request.unsafe_noise_seed is not None and out.suffix == ".csv" else []
-    check_outputs([(out, TABLE_SUFFIXES), (bundle, ()), *pages, *notes], inputs, overwrite=request.overwrite)
+    outputs = [(out, TABLE_SUFFIXES), *pages, *notes]
+    if claim.begun:
+        check_writable(bundle)  # it may be there: a run can be stopped just after it was saved
+    else:
+        outputs.append((bundle, ()))
+    check_outputs(outputs, inputs, overwrite=request.overwrite)
     if request.sign is not None:
         check_key(request.sign)
-    return out, bundle, journal
+    return out, bundle
 
 
 def _summary(request: Request, report: dict[str, Any], made: Release) -> None:

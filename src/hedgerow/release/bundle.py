@@ -169,15 +169,18 @@ class Release:
 
     # ------------------------------------------------------------ files
 
-    def save(self, path: str | Path, sign_with: str | Path | None = None) -> None:
-        """Write the release whole, signed with an Ed25519 private key (PEM) if one is given."""
+    def save(self, path: str | Path, sign_with: str | Path | None = None, *, overwrite: bool = True) -> None:
+        """Write the release whole, signed with an Ed25519 private key (PEM) if one is given.
+
+        Without `overwrite` another file of that name is left alone, and OptionError says so.
+        """
         refuse_unreadable(type(self.model))
         members = self._members()
         manifest = {name: hashlib.sha256(data).hexdigest() for name, data in members.items()}
         members["manifest.json"] = _json(manifest)
         if sign_with is not None:
             members["signature.json"] = _json(_sign(members["manifest.json"], Path(sign_with)))
-        with whole_file(Path(path)) as partial:
+        with whole_file(Path(path), replace=overwrite) as partial:
             archive.write(partial, members)
 
     def _members(self) -> dict[str, bytes]:

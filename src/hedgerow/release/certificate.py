@@ -94,8 +94,8 @@ class Certificate:
         if self.person:
             said.append(
                 f"A person counts with at most {self.rows_per_person} rows; further rows were left out before "
-                "anything was counted, so people with many rows are under-represented. Rows that name no person count "
-                "together as one person."
+                "anything was counted, so people with many rows are under-represented. Rows that name no person "
+                "were left out too."
             )
         if self.ledger is None:
             said.append("The guarantee speaks of this release alone: no ledger adds it up with other releases.")
