@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from hedgerow.audit.method import check_model
+from hedgerow.audit import check_model
 from hedgerow.coded.domain import Attribute, Domain
 from hedgerow.coded.measurement import Measurement, Noise
 from hedgerow.coded.query import TreeQuery

@@ -10,9 +10,10 @@ if TYPE_CHECKING:
     from hedgerow.audit.engine import check_engine
     from hedgerow.audit.method import check_method
     from hedgerow.audit.metric import check_metric
+    from hedgerow.audit.model import check_model
     from hedgerow.audit.replay import Violation
 
-__all__ = ["Violation", "check_column", "check_engine", "check_method", "check_metric"]
+__all__ = ["Violation", "check_column", "check_engine", "check_method", "check_metric", "check_model"]
 
 _PLACES = {
     "Violation": "hedgerow.audit.replay",
@@ -20,6 +21,7 @@ _PLACES = {
     "check_engine": "hedgerow.audit.engine",
     "check_method": "hedgerow.audit.method",
     "check_metric": "hedgerow.audit.metric",
+    "check_model": "hedgerow.audit.model",
 }
 
 
