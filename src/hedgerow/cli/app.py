@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from hedgerow import __version__
+from hedgerow.cli.allowing import AllowColumn
 from hedgerow.cli.ledger import app as ledger_app
 from hedgerow.cli.schema import app as schema_app
 from hedgerow.errors import OptionError
@@ -157,6 +158,7 @@ def synth(
     ] = False,
     json_: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+    allow_column: AllowColumn = None,
 ) -> None:
     """Make a synthetic table and its release from a private table."""
     from hedgerow.cli.runs import wanted
@@ -211,12 +213,13 @@ def sample(
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
     max_memory: MaxMemory = "8GB",
     allow_model: AllowModel = None,
+    allow_column: AllowColumn = None,
 ) -> None:
     """Draw more rows from a release. Costs no privacy. Repeat the command to go on with a folder."""
     from hedgerow.cli.releases import sample_rows
     from hedgerow.release.bundle import Trust
 
-    trust = Trust(tuple(allow_model or ()), size(max_memory))
+    trust = Trust(tuple(allow_model or ()), size(max_memory), tuple(allow_column or ()))
     sample_rows(release, out, None if rows is None else count(rows), seed, workers, quiet, overwrite, trust)
 
 
@@ -228,12 +231,14 @@ def verify(
     json_: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
     max_memory: MaxMemory = "8GB",
     allow_model: AllowModel = None,
+    allow_column: AllowColumn = None,
 ) -> None:
     """Recompute the guarantee of a release from its certificate, independently of the run that made it."""
     from hedgerow.cli.releases import verify_release
     from hedgerow.release.bundle import Trust
 
-    verify_release(release, key, ledger, json_, Trust(tuple(allow_model or ()), size(max_memory)))
+    trust = Trust(tuple(allow_model or ()), size(max_memory), tuple(allow_column or ()))
+    verify_release(release, key, ledger, json_, trust)
 
 
 @app.command()
@@ -262,6 +267,7 @@ def evaluate(
     seed: Annotated[int, typer.Option(min=0, help="The same seed asks the same queries.")] = 0,
     json_: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+    allow_column: AllowColumn = None,
 ) -> None:
     """PRIVATE: compare a synthetic table with the real rows."""
     from hedgerow.cli.evaluate import run
