@@ -53,8 +53,22 @@ def run(folder, *words):
     )
 
 
-def hedgerow(folder, *words):
-    return run(folder, "-c", "from hedgerow.cli import main; main()", *words)
+COMMANDS = """
+import sys
+from hedgerow.cli import main
+for line in {typed!r}:
+    sys.argv = line
+    try:
+        main()
+    except SystemExit as end:
+        if end.code:
+            raise
+"""
+
+
+def hedgerow(folder, *typed):
+    """Commands in one process, until one fails."""
+    return run(folder, "-c", COMMANDS.format(typed=[shlex.split(line) for line in typed]))
 
 
 @pytest.mark.parametrize("page", ["method.md", "model.md", "column.md"])
@@ -63,14 +77,10 @@ def test_the_page_does_what_it_says(page, folder):
         if file:
             (folder / file).write_text(text, encoding="utf-8")
     said = [text for language, file, text in blocks(page) if language == "python" and not file]
-    done = [run(folder, "-c", "\n".join(said))]
     typed = [line for language, _, text in blocks(page) if not language for line in text.splitlines()]
-    for line in typed:
-        program, *words = shlex.split(line)
-        assert program == "hedgerow"
-        done.append(hedgerow(folder, *words))
-    for each in done:
-        assert each.returncode == 0, each.stderr
+    assert all(line.startswith("hedgerow ") for line in typed)
+    for done in (run(folder, "-c", "\n".join(said)), hedgerow(folder, *typed)):
+        assert done.returncode == 0, done.stderr
     if "--allow-" in typed[-1]:
         refuses_without_the_users_word(folder)
 
@@ -79,7 +89,7 @@ def refuses_without_the_users_word(folder):
     """The release of the page, read by someone who allowed nothing: its module is not imported."""
     for module in ("mixture.py", "postcodes.py"):
         (folder / module).write_text("raise SystemExit('it was imported')")
-    stranger = hedgerow(folder, "verify", "synthetic.release")
+    stranger = hedgerow(folder, "hedgerow verify synthetic.release")
     assert stranger.returncode == 2
     assert "nothing was imported" in stranger.stderr
     assert "--allow-" in stranger.stderr
