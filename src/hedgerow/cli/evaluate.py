@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from hedgerow.cli.options import Json, Quiet, words
+from hedgerow.cli.options import AllowColumn, Json, Quiet, words
 from hedgerow.private.evaluate import METRICS
 
 PRIVATE = (
@@ -41,6 +41,7 @@ def evaluate(
     seed: Annotated[int, typer.Option(min=0, help="The same seed asks the same queries.")] = 0,
     json_: Json = False,
     quiet: Quiet = False,
+    allow_column: AllowColumn = None,
 ) -> None:
     """PRIVATE: compare a synthetic table with the real rows."""
     from hedgerow.cli.ledger import say_what_is_torn

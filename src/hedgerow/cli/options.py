@@ -13,6 +13,25 @@ Delta = Annotated[float, typer.Option(help="0 gives pure ε with Laplace noise."
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")]
 ModelMemory = Annotated[str, typer.Option(help="What the model in the release may take, beside the rows.")]
+
+
+def _allow(names: list[str] | None) -> list[str] | None:
+    """The user's word that a class made elsewhere may be imported, whichever schema names it."""
+    if names:
+        from hedgerow.schema import allow
+
+        allow(*names)
+    return names
+
+
+AllowColumn = Annotated[
+    list[str] | None,
+    typer.Option(
+        callback=_allow,
+        help="package.module:Class of a column kind made elsewhere that you trust: its code is run; repeatable.",
+    ),
+]
+
 AllowModel = Annotated[
     list[str] | None,
     typer.Option(help="package.module:Class of a model made elsewhere that you trust: its code is run; repeatable."),

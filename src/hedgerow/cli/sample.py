@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from hedgerow.cli.options import AllowModel, ModelMemory, Quiet, count, size
+from hedgerow.cli.options import AllowColumn, AllowModel, ModelMemory, Quiet, count, size
 
 
 def sample(
@@ -23,6 +23,7 @@ def sample(
     quiet: Quiet = False,
     max_memory: ModelMemory = "8GB",
     allow_model: AllowModel = None,
+    allow_column: AllowColumn = None,
 ) -> None:
     """Draw more rows from a release. Costs no privacy. Repeat the command to go on with a folder."""
     from hedgerow.cli.progress import TerminalProgress
@@ -32,7 +33,7 @@ def sample(
     from hedgerow.release.parts import write_parts
     from hedgerow.run.outputs import check_outputs
 
-    trust = Trust(tuple(allow_model or ()), size(max_memory))
+    trust = Trust(tuple(allow_model or ()), size(max_memory), tuple(allow_column or ()))
     wanted = None if rows is None else count(rows)
     progress = TerminalProgress(Limits(), quiet)
     if not out.suffix or os.path.isdir(out):

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from hedgerow.cli.options import AllowColumn
+
 app = typer.Typer(help="What the publisher declares about a table.", no_args_is_help=True)
 
 
@@ -57,6 +59,7 @@ def check(
     ] = None,
     ledger: Annotated[Path | None, typer.Option(help="The ledger that notes the look at exact data.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing page.")] = False,
+    allow_column: AllowColumn = None,
 ) -> None:
     """Check a schema by itself, against a table's header, or (private) against its rows."""
     from hedgerow.errors import OptionError

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hedgerow.cli.options import Delta, Json, Quiet, SchemaName, seconds, settings, size
+from hedgerow.cli.options import AllowColumn, Delta, Json, Quiet, SchemaName, seconds, settings, size
 from hedgerow.cli.runs import wanted
 from hedgerow.errors import OptionError, visible
 from hedgerow.progress import Limits, peak_rss_mb
@@ -83,6 +83,7 @@ def synth(
     ] = False,
     json_: Json = False,
     quiet: Quiet = False,
+    allow_column: AllowColumn = None,
 ) -> None:
     """Make a synthetic table and its release from a private table."""
     from hedgerow.budget.amounts import Budget

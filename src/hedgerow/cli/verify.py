@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from hedgerow.cli.options import AllowModel, Json, ModelMemory, size
+from hedgerow.cli.options import AllowColumn, AllowModel, Json, ModelMemory, size
 
 
 def verify(
@@ -19,6 +19,7 @@ def verify(
     json_: Json = False,
     max_memory: ModelMemory = "8GB",
     allow_model: AllowModel = None,
+    allow_column: AllowColumn = None,
 ) -> None:
     """Recompute the guarantee of a release from its certificate, independently of the run that made it.
 
@@ -30,7 +31,8 @@ def verify(
     from hedgerow.release.bundle import verify as verify_file
     from hedgerow.release.certificate import OPINION, second_opinion
 
-    found, confirmed = verify_file(release, **Trust(tuple(allow_model or ()), size(max_memory))._asdict())
+    trust = Trust(tuple(allow_model or ()), size(max_memory), tuple(allow_column or ()))
+    found, confirmed = verify_file(release, **trust._asdict())
     if ledger is not None:
         confirmed.append(confirm_entry(ledger, found.certificate.ledger))
     if key is not None and found.signer != key.lower():

@@ -47,10 +47,11 @@ LARGEST_SCALE = 1e100
 
 
 class Trust(NamedTuple):
-    """What a reader allows a release: classes of models made elsewhere, and memory for its model."""
+    """What a reader allows a release: classes of models and of columns made elsewhere, and memory for its model."""
 
     models: tuple[str, ...] = ()
     memory: int = MEMORY
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +94,10 @@ class Release:
         """What it takes to read this release again: as much as its reader allowed, or all that it needs."""
         if self._trust is None:
             state = self.model.state()
-            self._trust = Trust(tuple(_made_elsewhere(state.kind, state.values)), sys.maxsize)
+            from hedgerow.schema.kinds import elsewhere
+
+            columns = elsewhere(self.schema.columns.values())
+            self._trust = Trust(tuple(_made_elsewhere(state.kind, state.values)), sys.maxsize, columns)
         return self._trust
 
     @property
@@ -202,9 +206,11 @@ class Release:
         return described, arrays
 
     @classmethod
-    def load(cls, path: str | Path, *, models: Sequence[str] = (), memory: int = MEMORY) -> Release:
+    def load(
+        cls, path: str | Path, *, models: Sequence[str] = (), memory: int = MEMORY, columns: Sequence[str] = ()
+    ) -> Release:
         """Read a release and check it, as `verify` does."""
-        release, _ = verify(path, models=models, memory=memory)
+        release, _ = verify(path, models=models, memory=memory, columns=columns)
         return release
 
 
@@ -216,14 +222,19 @@ def _made_elsewhere(kind: str, values: Mapping[str, Any]) -> Iterator[str]:
         yield from _made_elsewhere(values[HELD]["kind"], values[HELD]["values"])
 
 
-def verify(path: str | Path, *, models: Sequence[str] = (), memory: int = MEMORY) -> tuple[Release, list[str]]:
+def verify(
+    path: str | Path, *, models: Sequence[str] = (), memory: int = MEMORY, columns: Sequence[str] = ()
+) -> tuple[Release, list[str]]:
     """Read a release, recompute its guarantee from its charges, and say what was confirmed.
 
-    A release that reads is one from which rows can be drawn, in `memory` bytes beside the rows. `models` names classes
-    of models made elsewhere, `package.module:Class`, that the reader trusts: their code is run.
+    A release that reads is one from which rows can be drawn, in `memory` bytes beside the rows. `models` and
+    `columns` name classes of models and of columns made elsewhere, `package.module:Class`, that the reader trusts:
+    their code is run.
     """
     from hedgerow.schema import Schema
+    from hedgerow.schema.kinds import NotAllowedError, allow
 
+    allow(*columns)
     members = archive.read(Path(path), memory)
     try:
         allowance = Allowance(memory, models=frozenset(models))
@@ -241,10 +252,13 @@ def verify(path: str | Path, *, models: Sequence[str] = (), memory: int = MEMORY
         about = _parsed(members["model.json"])
         arrays = {name: archive.array_of(members[f"model/{number}.npy"]) for number, name in enumerate(about["arrays"])}
         model = read_model(domain, Stored(State(about["kind"], about["values"], arrays), allowance))
-        release = Release(schema, model, Certificate.from_json(stated), answers, signer, Trust(tuple(models), memory))
+        trust = Trust(tuple(models), memory, tuple(columns))
+        release = Release(schema, model, Certificate.from_json(stated), answers, signer, trust)
         _check_nothing_else(members, release)
     except ReleaseError:
         raise
+    except NotAllowedError as problem:
+        raise ReleaseError(f"the schema of the release: {problem}") from None
     except Exception as problem:  # a damaged or hostile file may break anything below; it is the file's fault
         raise ReleaseError(f'"{path}" is not a release that can be read ({type(problem).__name__}).') from None
     return release, confirmed
