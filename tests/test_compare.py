@@ -21,25 +21,26 @@ import os, time
 from dataclasses import dataclass
 from hedgerow.methods.independent import Independent
 from hedgerow.methods.method import About
+from hedgerow.models.model import Model
 
 ABOUT = About("third", "A third party's", "", "", "")
 
 @dataclass(frozen=True)
 class Raises:
     about = ABOUT
-    def run(self, curator, progress):
+    def run(self, curator, progress) -> Model:
         raise ValueError("Zaphod-7731")
 
 @dataclass(frozen=True)
 class Dies:
     about = ABOUT
-    def run(self, curator, progress):
+    def run(self, curator, progress) -> Model:
         os.kill(os.getpid(), 9)
 
 @dataclass(frozen=True)
 class Sleeps:
     about = ABOUT
-    def run(self, curator, progress):
+    def run(self, curator, progress) -> Model:
         time.sleep(600)
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def test_from_a_grid_to_a_page_and_on_again(place):
     found = {row["name"]: row for row in rows}
     assert list(found) == ["bootstrap", "subsample", *methods, "independent", "theirs"]
     assert found["thirdparty:Raises"]["status"] == "failed"
-    assert found["thirdparty:Raises"]["problem"] == "ValueError at thirdparty.py:13 in run"  # its words may quote rows
+    assert found["thirdparty:Raises"]["problem"] == "ValueError at thirdparty.py:14 in run"  # its words may quote rows
     assert found["thirdparty:Dies"]["problem"] == "ended by SIGKILL (out of memory?)"
     assert found["theirs"]["tvd2"] == 0
     assert 0 < found["bootstrap"]["tvd2"] < found["subsample"]["tvd2"]

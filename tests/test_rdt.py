@@ -146,11 +146,12 @@ def test_the_order_says_what_is_drawn_first(table):
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"trees": "0"}, "at least one tree"),
-        ({"sweeps": "0"}, "at least one tree and one sweep"),
+        ({"trees": "0"}, "a whole number of at least 1"),
+        ({"sweeps": "0"}, "a whole number of at least 1 and at most 1,000"),
+        ({"sweeps": "1001"}, "a whole number of at least 1 and at most 1,000"),
         ({"ranges": "1"}, "splits nothing"),
         ({"noise": "none"}, "shrink"),
-        ({"columns": "1"}, "between 0 and 1"),
+        ({"columns": "1"}, "above 0 and below 1"),
         ({"hight": "3"}, 'Did you mean "height"'),
     ],
 )

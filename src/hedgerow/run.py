@@ -15,7 +15,7 @@ from hedgerow.budget.accounting import guarantee, whole
 from hedgerow.budget.amounts import Amount, Budget, Currency
 from hedgerow.coded.measurement import Answer
 from hedgerow.errors import OptionError, SchemaError
-from hedgerow.methods import DEFAULT, build, options
+from hedgerow.methods import DEFAULT, build, options, refuse_unreadable
 from hedgerow.methods.method import Method
 from hedgerow.private.account import Account
 from hedgerow.private.discovery import Discoveries
@@ -132,6 +132,7 @@ class Run:
         self, engine: Engine, mechanisms: Answering, ledger: Ledger | None = None, journal: Journal | None = None
     ) -> Release:
         """Prepare the engine, let the method ask, and put together what came of it."""
+        refuse_unreadable(self.method)
         discoveries = Discoveries.plan(self.schema, self.budget)
         amount = whole(self.budget, discoveries.direct_delta, self._currency(ledger))
         guarantee(amount, self.budget.delta)  # a budget that cannot be stated is refused before it is spent

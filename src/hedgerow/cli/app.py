@@ -23,6 +23,13 @@ app.add_typer(schema_app, name="schema")
 app.add_typer(ledger_app, name="ledger")
 
 
+MaxMemory = Annotated[str, typer.Option(help="What the model in the release may take, beside the rows.")]
+AllowModel = Annotated[
+    list[str] | None,
+    typer.Option(help="package.module:Class of a model made elsewhere that you trust: its code is run; repeatable."),
+]
+
+
 def _version(wanted: bool) -> None:
     if wanted:
         print(f"hedgerow {__version__}")
@@ -202,11 +209,15 @@ def sample(
     workers: Annotated[int, typer.Option(min=1, help="Processes that fill a folder; the rows are the same.")] = 1,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+    max_memory: MaxMemory = "8GB",
+    allow_model: AllowModel = None,
 ) -> None:
     """Draw more rows from a release. Costs no privacy. Repeat the command to go on with a folder."""
     from hedgerow.cli.releases import sample_rows
+    from hedgerow.release.bundle import Trust
 
-    sample_rows(release, out, None if rows is None else count(rows), seed, workers, quiet, overwrite)
+    trust = Trust(tuple(allow_model or ()), size(max_memory))
+    sample_rows(release, out, None if rows is None else count(rows), seed, workers, quiet, overwrite, trust)
 
 
 @app.command()
@@ -215,11 +226,14 @@ def verify(
     key: Annotated[str | None, typer.Option(help="Ed25519 public key (hex) that must have signed it.")] = None,
     ledger: Annotated[Path | None, typer.Option(help="The dataset's ledger, which must hold its record.")] = None,
     json_: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+    max_memory: MaxMemory = "8GB",
+    allow_model: AllowModel = None,
 ) -> None:
     """Recompute the guarantee of a release from its certificate, independently of the run that made it."""
     from hedgerow.cli.releases import verify_release
+    from hedgerow.release.bundle import Trust
 
-    verify_release(release, key, ledger, json_)
+    verify_release(release, key, ledger, json_, Trust(tuple(allow_model or ()), size(max_memory)))
 
 
 @app.command()

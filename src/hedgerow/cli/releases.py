@@ -12,7 +12,7 @@ from hedgerow.cli.progress import TerminalProgress
 from hedgerow.errors import ReleaseError, visible
 from hedgerow.private.ledger import confirm_entry
 from hedgerow.progress import Limits
-from hedgerow.release.bundle import Release
+from hedgerow.release.bundle import Release, Trust
 from hedgerow.release.bundle import verify as verify_file
 from hedgerow.release.certificate import OPINION, second_opinion
 from hedgerow.release.files import TABLE_SUFFIXES, write_table
@@ -20,15 +20,22 @@ from hedgerow.release.parts import write_parts
 
 
 def sample_rows(
-    release: Path, out: Path, rows: int | None, seed: int, workers: int, quiet: bool, overwrite: bool
+    release: Path,
+    out: Path,
+    rows: int | None,
+    seed: int,
+    workers: int,
+    quiet: bool,
+    overwrite: bool,
+    trust: Trust,
 ) -> None:
     """Rows from a release, into a file or into a folder of parts; the same seed gives the same rows."""
     if not out.suffix or os.path.isdir(out):
-        count, written = write_parts(release, out, rows, seed, workers, TerminalProgress(Limits(), quiet))
+        count, written = write_parts(release, out, rows, seed, workers, TerminalProgress(Limits(), quiet), trust=trust)
         print(f"{out}: {count:,} synthetic rows; {written:,} parts written now")
         return
     check_outputs([(out, TABLE_SUFFIXES)], {"release": release}, overwrite=overwrite)
-    loaded = Release.load(release)
+    loaded = Release.load(release, **trust._asdict())
     progress = TerminalProgress(Limits(), quiet)
     with progress.phase("draw rows"):
         warning = " ".join(loaded.certificate.statements()) if loaded.certificate.void else None
@@ -36,9 +43,9 @@ def sample_rows(
     print(f"{out}: {written:,} synthetic rows")
 
 
-def verify_release(path: Path, key: str | None, ledger: Path | None, as_json: bool) -> None:
+def verify_release(path: Path, key: str | None, ledger: Path | None, as_json: bool, trust: Trust) -> None:
     """Say line by line what was confirmed; exit 2 at the first thing that was not."""
-    release, confirmed = verify_file(path)
+    release, confirmed = verify_file(path, **trust._asdict())
     if ledger is not None:
         confirmed.append(confirm_entry(ledger, release.certificate.ledger))
     if key is not None and release.signer != key.lower():

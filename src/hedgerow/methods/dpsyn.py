@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
 from typing import ClassVar
 
@@ -18,8 +18,8 @@ from hedgerow.coded.domain import CodedTable, Counts, Domain, Marginal
 from hedgerow.coded.measurement import Measurement
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import Curator
-from hedgerow.errors import OptionError
 from hedgerow.methods.method import About
+from hedgerow.methods.option import Options, option
 from hedgerow.methods.shared.documents import attributes_of, read_names
 from hedgerow.methods.shared.views import measure, shrunk, view
 from hedgerow.models.consistency import View, consistent
@@ -92,33 +92,28 @@ class Thresholds:
 
 
 @dataclass(frozen=True)
-class DPSyn:
+class DPSyn(Options):
     """A map over time: the same people's distribution everywhere, noisy counts for every place and year."""
 
-    segments: tuple[str, ...] = field(
-        default=(),
-        metadata={
-            "help": "columns whose combinations are segments with noisy counts of their own, such as PUMA,YEAR",
-            "read": lambda value: read_names(value, "segments") if value else (),
-        },
+    segments: tuple[str, ...] = option(
+        (),
+        "columns whose combinations are segments with noisy counts of their own, such as PUMA,YEAR",
+        read=lambda value: read_names(value, "segments") if value else (),
     )
-    floor: int = field(default=0, metadata={"help": "raise smaller segments to this many rows"})
-    round: int = field(default=1, metadata={"help": "round segments to multiples of this many rows"})
-    public_weight: float = field(
-        default=0.01, metadata={"help": "weight of public marginals beside measured ones when they are made to agree"}
+    floor: int = option(0, "raise smaller segments to this many rows", at_least=0)
+    round: int = option(1, "round segments to multiples of this many rows", at_least=1)
+    public_weight: float = option(
+        0.01, "weight of public marginals beside measured ones when they are made to agree", at_least=0
     )
-    shrink: bool = field(
-        default=True,
-        metadata={
-            "help": "draw noisy marginals towards public ones, and segments to their mean, as far as noise explains"
-        },
+    shrink: bool = option(
+        True, "draw noisy marginals towards public ones, and segments to their mean, as far as noise explains"
     )
-    most_cells: int = field(default=1_000_000, metadata={"help": "leave out pairs with more cells"})
+    most_cells: int = option(1_000_000, "leave out pairs with more cells", at_least=0)
 
     about: ClassVar[About] = About(
         name="dpsyn",
         title="DPSyn",
-        summary="Noisy counts of segments such as place × year; their rows from public rows or from noisy marginals.",
+        summary="Noisy counts of segments such as index × year; their rows from public rows or from noisy marginals.",
         argument=(
             "A noisy row total, noisy segment counts, and all one-way or all two-way marginals of the other columns: "
             "one person moves each by a non-negative vector of L1 norm at most θ, so a stack of k by at most θ√k "
@@ -142,10 +137,6 @@ class DPSyn:
             "Segments of equal size get rows of their own; the search swaps many rows at a time, on the L1 distance.",
         ),
     )
-
-    def __post_init__(self) -> None:
-        if self.round < 1:
-            raise OptionError(f"round must be at least 1, got {self.round}. Nothing was read.")
 
     def run(self, curator: Curator, progress: Progress) -> Model:
         domain = curator.domain
@@ -259,10 +250,10 @@ def public_rows(curator: Curator, inner: Marginal) -> CodedTable | None:
     return {name: rows[name] for name in inner}
 
 
-def sampled(rows: CodedTable, coins: np.random.Generator) -> CodedTable:
+def sampled(rows: CodedTable, rng: np.random.Generator) -> CodedTable:
     """At most as many of the rows as a pool takes, at random."""
     count = len(next(iter(rows.values())))
-    chosen = coins.permutation(count)[:POOL]
+    chosen = rng.permutation(count)[:POOL]
     return {name: codes[chosen] for name, codes in rows.items()}
 
 

@@ -7,9 +7,9 @@ synthetic data", Journal of Privacy and Confidentiality 11(3).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,9 +19,11 @@ from hedgerow.coded.measurement import Measurement
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import Candidate, Curator
 from hedgerow.methods.method import About
+from hedgerow.methods.option import Options, option
+from hedgerow.methods.shared import options
 from hedgerow.methods.shared.columns import Columns
 from hedgerow.methods.shared.compression import compress
-from hedgerow.methods.shared.start import measure_one_ways, start
+from hedgerow.methods.shared.start import first_measurements, measure_one_ways
 from hedgerow.models.graphical.estimation import fit
 from hedgerow.models.graphical.model import GraphicalModel
 from hedgerow.models.model import Model
@@ -34,20 +36,13 @@ LEAST_IMPURITY = 0.25
 
 
 @dataclass(frozen=True)
-class MST:
+class MST(Options):
     """A tree of pairs."""
 
-    merge: float = field(
-        default=3.0, metadata={"help": "merge values whose noisy count is below this many standard deviations"}
-    )
-    choosing: float = field(default=0.3, metadata={"help": "part of what the columns leave that chooses pairs"})
-    worth: float = field(
-        default=0.25, metadata={"help": "leave out pairs whose expected noise exceeds this part of the rows"}
-    )
-
-    accounting: Literal["gdp", "zcdp"] = field(
-        default="gdp", metadata={"help": "gdp, or zcdp for the published budget (comparisons only)"}
-    )
+    merge: float = options.merge()
+    choosing: float = option(0.3, "part of what the columns leave that chooses pairs", above=0, below=1)
+    worth: float = options.worth(0.25, "pairs")
+    accounting: str = options.accounting()
 
     about: ClassVar[About] = About(
         name="mst",
@@ -75,20 +70,20 @@ class MST:
 
     def run(self, curator: Curator, progress: Progress) -> Model:
         with progress.phase("measure every column"):
-            begun = start(curator, LEAST_SHARE)
-        columns = Columns.known_from(curator.domain, begun.one_ways, begun.total)
-        compression = compress(curator.domain, begun.one_ways, self.merge)
+            first = first_measurements(curator, LEAST_SHARE)
+        columns = Columns.known_from(curator.domain, first.one_ways, first.total)
+        compression = compress(curator.domain, first.one_ways, self.merge)
         compressed = curator.recode(compression.recoding)
         measured = columns.measurements(compression.recoding)
         with progress.phase("fit columns"):
-            model = fit(compressed.domain, measured, total=begun.total, limits=progress.limits)
+            model = fit(compressed.domain, measured, total=first.total, limits=progress.limits)
         if curator.remaining:
             with progress.phase("choose and measure pairs"):
                 measured += self.tree(compressed, model, progress) or compression.reexpress(
                     measure_one_ways(curator, curator.remaining)  # nothing is worth a pair
                 )
             with progress.phase("fit"):
-                model = fit(compressed.domain, measured, total=begun.total, start=model, limits=progress.limits)
+                model = fit(compressed.domain, measured, total=first.total, start=model, limits=progress.limits)
         return columns.expand(model, compression.recoding)
 
     def tree(self, curator: Curator, model: GraphicalModel, progress: Progress) -> list[Measurement]:
@@ -104,9 +99,9 @@ class MST:
         component = np.arange(len(domain))
         chosen: list[MarginalQuery] = []
         while len(left := np.flatnonzero(component[ends[:, 0]] != component[ends[:, 1]])):
-            place = pool.select(left, spend=selection.share(1 / edges))
-            chosen.append(candidates[place].query)
-            first, second = component[ends[place]]
+            index = pool.select(left, spend=selection.share(1 / edges))
+            chosen.append(candidates[index].query)
+            first, second = component[ends[index]]
             component[component == second] = first
             progress.step()
         weights = [query.cells ** (1 / 3) for query in chosen]  # the least sum of absolute errors

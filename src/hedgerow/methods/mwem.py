@@ -6,12 +6,14 @@ as in McKenna, Sheldon, Miklau (2019), "Graphical-model based estimation and inf
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import Candidate, Curator
 from hedgerow.methods.method import About
+from hedgerow.methods.option import Options
+from hedgerow.methods.shared import options
 from hedgerow.methods.shared.workloads import workload_of
 from hedgerow.models.graphical.estimation import fit
 from hedgerow.models.graphical.junction import sizes_with
@@ -21,14 +23,14 @@ from hedgerow.progress import Progress
 
 
 @dataclass(frozen=True)
-class MWEM:
+class MWEM(Options):
     """A fixed number of rounds, each on the marginal that is furthest off."""
 
-    workload: str = field(default="2", metadata={"help": "marginals that matter: a degree, or a file"})
-    target: str = field(default="", metadata={"help": "a column whose marginals weigh more"})
-    rounds: float = field(default=1.0, metadata={"help": "rounds per attribute"})
-    measuring: float = field(default=0.9, metadata={"help": "part of a round's budget that measures, the rest chooses"})
-    size: float = field(default=25.0, metadata={"help": "largest model in MB"})
+    workload: str = options.workload("2")
+    target: str = options.target()
+    rounds: float = options.rounds(1.0, "rounds per attribute")
+    measuring: float = options.measuring(0.9)
+    size: float = options.size(25.0, when="")
 
     about: ClassVar[About] = About(
         name="mwem",

@@ -7,7 +7,7 @@ Security 21.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
 from typing import ClassVar
 
@@ -19,8 +19,10 @@ from hedgerow.coded.measurement import Measurement, Noise
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import INDEPENDENCE, Candidate, Curator
 from hedgerow.methods.method import About
+from hedgerow.methods.option import Options, option
+from hedgerow.methods.shared import options
 from hedgerow.methods.shared.compression import Compression, compress
-from hedgerow.methods.shared.start import measure_one_ways, start
+from hedgerow.methods.shared.start import first_measurements, measure_one_ways
 from hedgerow.methods.shared.views import measure, pooled, share_power, view
 from hedgerow.models.consistency import View, consistent
 from hedgerow.models.model import Model
@@ -34,17 +36,13 @@ MOST_CLIQUES = 100_000
 
 
 @dataclass(frozen=True)
-class PrivSyn:
+class PrivSyn(Options):
     """Many overlapping marginals, no graphical model."""
 
-    choosing: float = field(default=0.1, metadata={"help": "part of the budget that scores the pairs"})
-    merge: float = field(
-        default=3.0, metadata={"help": "merge values whose noisy count is below this many standard deviations"}
-    )
-    most_cells: int = field(default=5000, metadata={"help": "cells at most of pairs that are merged into one marginal"})
-    worth: float = field(
-        default=0.5, metadata={"help": "leave out pairs whose expected noise exceeds this part of the rows"}
-    )
+    choosing: float = option(0.1, "part of the budget that scores the pairs", above=0, at_most=1)
+    merge: float = options.merge()
+    most_cells: int = option(5000, "cells at most of pairs that are merged into one marginal", at_least=0)
+    worth: float = options.worth(0.5, "pairs")
 
     about: ClassVar[About] = About(
         name="privsyn",
@@ -69,13 +67,13 @@ class PrivSyn:
     def run(self, curator: Curator, progress: Progress) -> Model:
         whole = curator.remaining
         with progress.phase("measure every column"):
-            begun = start(curator, LEAST_SHARE)
-        compression = compress(curator.domain, begun.one_ways, self.merge)
+            first = first_measurements(curator, LEAST_SHARE)
+        compression = compress(curator.domain, first.one_ways, self.merge)
         merged = curator.recode(compression.recoding)
-        views = [one_way_view(compression, measurement) for measurement in begun.one_ways]
+        views = [one_way_view(compression, measurement) for measurement in first.one_ways]
         if curator.remaining:
             with progress.phase("choose pairs"):
-                chosen = self.chosen(merged, whole, begun.total)
+                chosen = self.chosen(merged, whole, first.total)
             with progress.phase("measure marginals"):
                 if chosen:
                     views += measure(merged, chosen, curator.remaining)
@@ -83,9 +81,9 @@ class PrivSyn:
                     again = measure_one_ways(curator, curator.remaining)
                     views += [one_way_view(compression, measurement) for measurement in again]
         with progress.phase("make consistent"):
-            agreed = consistent(pooled(views), begun.total)
+            agreed = consistent(pooled(views), first.total)
         targets = [Target.of(each.marginal, each.counts) for each in agreed]
-        return compression.expand(Records(merged.domain, targets, begun.total))
+        return compression.expand(Records(merged.domain, targets, first.total))
 
     def chosen(self, curator: Curator, whole: Amount, total: float) -> list[Marginal]:
         """Pairs by the trade-off between the noise of measuring them and what is lost without, merged into cliques."""
@@ -103,7 +101,7 @@ class PrivSyn:
         scores = curator.score(candidates, against=INDEPENDENCE, spend=scoring)
         cells = [domain.cells(pair) for pair in pairs]
         kept = trade_off(np.clip(scores, 0.0, 2 * total), np.array(cells, dtype=np.float64), noise)
-        return merged_cliques(domain, [pairs[place] for place in kept], self.most_cells)
+        return merged_cliques(domain, [pairs[index] for index in kept], self.most_cells)
 
 
 def trade_off(losses: Counts, cells: Counts, noise: Noise) -> list[int]:

@@ -77,13 +77,13 @@ def agree(views: Sequence[View], total: float, order: Iterable[Marginal] | None 
     """
     current = [view.moved((), np.asarray(total)) for view in views]
     for shared in order if order is not None else shared_sets([view.marginal for view in views]):
-        places = [place for place, view in enumerate(current) if set(shared) <= set(view.marginal)]
-        projected = [current[place].onto(shared) for place in places]
-        weights = np.array([current[place].weight / current[place].above(shared) for place in places])
+        indices = [index for index, view in enumerate(current) if set(shared) <= set(view.marginal)]
+        projected = [current[index].onto(shared) for index in indices]
+        weights = np.array([current[index].weight / current[index].above(shared) for index in indices])
         target = np.tensordot(weights / weights.sum(), np.stack(projected), axes=1)
         if sum(float(np.abs(target - counts).sum()) for counts in projected) > NEGLIGIBLE:
-            for place in places:
-                current[place] = current[place].moved(shared, target)
+            for index in indices:
+                current[index] = current[index].moved(shared, target)
     return current
 
 
@@ -92,7 +92,7 @@ def shared_sets(marginals: Sequence[Marginal]) -> list[Marginal]:
 
     These are the marginals and all their intersections; those that a single view holds need no averaging.
     """
-    order = {name: place for place, name in enumerate(dict.fromkeys(name for m in marginals for name in m))}
+    order = {name: index for index, name in enumerate(dict.fromkeys(name for m in marginals for name in m))}
     own = {frozenset(marginal) for marginal in marginals}
     found = {left & right for left in own for right in own} | own
     fresh = found

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from hedgerow.errors import OptionError
 from hedgerow.models.model import BLOCK_ROWS
 from hedgerow.progress import Progress
-from hedgerow.release.bundle import Release
+from hedgerow.release.bundle import Release, Trust
 from hedgerow.release.disk import reason
 from hedgerow.release.files import remove_abandoned, whole_file, write_table
 from hedgerow.release.workers import in_processes
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 BLOCKS_PER_PART = 8
 MANIFEST = "manifest.json"
+NONE_MADE_ELSEWHERE = Trust()
 
 
 @dataclass(frozen=True)
@@ -61,9 +62,10 @@ def write_parts(
     workers: int,
     progress: Progress,
     blocks_per_part: int = BLOCKS_PER_PART,
+    trust: Trust = NONE_MADE_ELSEWHERE,
 ) -> tuple[int, int]:
     """Fill a folder with parts; those that a draw of the same rows left there stay. Returns rows, and parts written."""
-    loaded = Release.load(release)
+    loaded = Release.load(release, **trust._asdict())
     digest = hashlib.sha256(release.read_bytes()).hexdigest()
     draw = Draw(digest, loaded.estimated_rows if rows is None else rows, seed, blocks_per_part)
     lacking = _open_folder(folder, draw)
@@ -73,7 +75,7 @@ def write_parts(
                 _write_part(loaded, folder, draw, part)
                 progress.step()
         else:
-            jobs = [(release, folder, draw, part) for part in lacking]
+            jobs = [(release, folder, draw, part, trust) for part in lacking]
             try:
                 with closing(in_processes(_write_part_of, jobs, workers)) as written:
                     for _ in written:
@@ -113,19 +115,19 @@ def _clear(folder: Path) -> None:
         remove_abandoned(leftover)
 
 
-def _write_part_of(release: Path, folder: Path, draw: Draw, part: int) -> None:
-    _write_part(_loaded(release, draw.release), folder, draw, part)
+def _write_part_of(release: Path, folder: Path, draw: Draw, part: int, trust: Trust) -> None:
+    _write_part(_loaded(release, draw.release, trust), folder, draw, part)
 
 
 _held: dict[str, Release] = {}
 
 
-def _loaded(release: Path, digest: str) -> Release:
+def _loaded(release: Path, digest: str, trust: Trust) -> Release:
     """A worker reads the release once."""
     if digest not in _held:
         if hashlib.sha256(release.read_bytes()).hexdigest() != digest:
             raise OptionError(f'"{release}" was changed while rows were drawn from it.')
-        _held[digest] = Release.load(release)
+        _held[digest] = Release.load(release, **trust._asdict())
     return _held[digest]
 
 

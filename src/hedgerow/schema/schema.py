@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from hedgerow.errors import OptionError, SchemaError, TableError, listing, suggestion
-from hedgerow.schema.calendar import Date, Datetime
 from hedgerow.schema.column import Column, plain_value
 from hedgerow.schema.contest import is_parameters, schema_of
 from hedgerow.schema.document import Flow, read_json, read_yaml, write_yaml
@@ -20,25 +19,15 @@ from hedgerow.schema.encoding import Encoding
 from hedgerow.schema.explain import key_error, located, schema_error
 from hedgerow.schema.group import Group, GroupEncoding, combinations_in
 from hedgerow.schema.header import quoted, refuse_lacking, refuse_twice, undeclared
-from hedgerow.schema.listed import Boolean, Category
-from hedgerow.schema.numeric import Code, Integer, Number
+from hedgerow.schema.kinds import KINDS, AnyColumn, made, name_of
+from hedgerow.schema.listed import Category
+from hedgerow.schema.numeric import Integer, Number
 from hedgerow.schema.presets import PREFIX, load
 from hedgerow.schema.reading import Text, Whole, as_text
 
-AnyColumn = Annotated[
-    Integer | Number | Category | Boolean | Date | Datetime | Code,
-    Field(discriminator="type"),
-]
-KINDS: dict[str, type[BaseModel]] = {
-    "integer": Integer,
-    "number": Number,
-    "category": Category,
-    "boolean": Boolean,
-    "date": Date,
-    "datetime": Datetime,
-    "code": Code,
-}
 TODO = "TODO"
+MOST_CODES = 1 << 26
+"""Values and bins of all columns together."""
 
 
 class Schema(BaseModel):
@@ -111,9 +100,9 @@ class Schema(BaseModel):
         plain = {key: value for key, value in data.items() if key != "codelists"}
         if isinstance(data.get("columns"), Mapping):
             codelists = _codelists(data.get("codelists", {}))
-            plain["columns"] = {
-                name: _expand_codelist(str(name), column, codelists) for name, column in data["columns"].items()
-            }
+            plain["columns"] = made(
+                {name: _expand_codelist(str(name), column, codelists) for name, column in data["columns"].items()}
+            )
         return plain
 
     @model_validator(mode="after")
@@ -129,7 +118,13 @@ class Schema(BaseModel):
         both = [name for name in self.ignore if name in self.columns]
         if both:
             raise ValueError(f'ignore: "{both[0]}" is also one of the columns')
-        attributes = [each.name for name, column in self.columns.items() for each in column.attributes(name)]
+        attributes: list[str] = []
+        codes = 0
+        for name, column in self.columns.items():
+            attributes += [each.name for each in column.attributes(name)]
+            codes += column.layout.size
+            if codes > MOST_CODES:
+                raise ValueError(f"columns: together they have more than {MOST_CODES:,} values and bins; use fewer")
         twice = [name for name, count in Counter(attributes).items() if count > 1]
         if twice:
             raise ValueError(f'columns: the coded name "{twice[0]}" stands for two things; rename a column')
@@ -276,7 +271,7 @@ def _column_dict(column: Column) -> dict[str, Any]:
     """The keys that differ from their defaults, the kind first and the common keys last."""
     fields = type(column).model_fields
     own = [name for name in fields if name not in Column.model_fields and name != "type"]
-    data: dict[str, Any] = {"type": getattr(column, "type")}  # noqa: B009
+    data: dict[str, Any] = {"type": name_of(column)}
     for name in (*own, *Column.model_fields):
         value = getattr(column, name)
         if fields[name].is_required() or value != fields[name].default:

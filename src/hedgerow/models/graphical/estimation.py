@@ -159,8 +159,8 @@ def _base(structure: Plan, start: GraphicalModel | None, share: float, support: 
     layout = structure.layout
     base = np.zeros(structure.leaf_cells)
     if start is not None:
-        for leaf, place in zip(start.plan.leaves, start.plan.leaf_places, strict=True):
-            _add(structure, leaf, share * start.potentials[place], base)
+        for leaf, index in zip(start.plan.leaves, start.plan.leaf_places, strict=True):
+            _add(structure, leaf, share * start.potentials[index], base)
     for marginal, possible in support.items():
         if layout.domain.marginal(marginal) != marginal:
             raise HedgerowError(f"the attributes of {marginal} must be distinct and in domain order.")

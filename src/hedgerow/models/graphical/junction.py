@@ -36,10 +36,10 @@ class Layout:
 
     def __init__(self, domain: Domain):
         self.domain = domain
-        places = sorted(range(len(domain)), key=lambda place: (domain.attributes[place].size, place))
-        self.places: tuple[int, ...] = tuple(places)
-        self.names: tuple[str, ...] = tuple(domain.attributes[place].name for place in places)
-        self.sizes: tuple[int, ...] = tuple(domain.attributes[place].size for place in places)
+        indices = sorted(range(len(domain)), key=lambda index: (domain.attributes[index].size, index))
+        self.places: tuple[int, ...] = tuple(indices)
+        self.names: tuple[str, ...] = tuple(domain.attributes[index].name for index in indices)
+        self.sizes: tuple[int, ...] = tuple(domain.attributes[index].size for index in indices)
         self._rank = {name: rank for rank, name in enumerate(self.names)}
 
     def axes(self, marginal: Iterable[str]) -> tuple[int, ...]:

@@ -127,8 +127,8 @@ class Stage:
     def _longest(self, direction: Counts) -> float:
         """A step at which no leaf's mass would grow more than threefold: beyond it the Hessian means little."""
         probabilities = self.oracle.probabilities
-        starts = [place.start for place in self.terms.plan.leaf_places]
-        counts = [place.stop - place.start for place in self.terms.plan.leaf_places]
+        starts = [index.start for index in self.terms.plan.leaf_places]
+        counts = [index.stop - index.start for index in self.terms.plan.leaf_places]
         change = self.terms.potentials(np.zeros_like(probabilities), direction, self.alpha)
         change -= np.repeat(np.add.reduceat(probabilities * change, starts), counts)
         length = 1.0

@@ -140,7 +140,7 @@ def _term(layout: Layout, measurement: Measurement) -> Term:
     cells: IntArray = np.zeros(query.base_shape, dtype=np.int64)
     for axis, (size, level) in enumerate(zip(query.shape, query.levels, strict=True)):
         codes = np.arange(size) if level is None else level
-        cells = cells * size + codes.reshape([-1 if place == axis else 1 for place in range(cells.ndim)])
+        cells = cells * size + codes.reshape([-1 if index == axis else 1 for index in range(cells.ndim)])
     if query.blocks is not None:
         blocks = query.blocks[cells]
         cells = np.where(blocks < 0, query.cells, blocks)
