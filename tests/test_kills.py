@@ -30,7 +30,10 @@ from paying import BUDGET, next_command, synth_words, where_synth_is
 KILLS = int(os.environ.get("HEDGEROW_KILLS", "150"))
 SEED = int(os.environ.get("HEDGEROW_KILLS_SEED", "0"))
 ROWS = 3 * BLOCK_ROWS + 5
-SMALL_PARTS = "import hedgerow.release.parts as p; p.write_parts.__defaults__ = (1,)\n"
+SMALL_PARTS = """
+import hedgerow.release.parts as p
+p.write_parts.__defaults__ = tuple(1 if each == p.BLOCKS_PER_PART else each for each in p.write_parts.__defaults__)
+"""
 
 
 class Campaign:
