@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import OptionError, listing, suggestion
+from hedgerow.foreign import imported
 
 if TYPE_CHECKING:
     from hedgerow.private.evaluate.evaluation import evaluate
@@ -47,15 +48,12 @@ def find(name: str) -> Metric:
         raise OptionError(
             f'unknown metric "{name}"; metrics: {listing(METRICS, 20)}.{suggestion(name, METRICS)} Nothing was read.'
         )
-    module, attribute = (f"{__name__}.{_METRICS[name]}" if name in _METRICS else name).split(":", 1)
+    found = imported(f"{__name__}.{_METRICS[name]}" if name in _METRICS else name, "metric")
     try:
-        found = getattr(importlib.import_module(module), attribute)
         made = found() if isinstance(found, type) else found
         if isinstance(made, Metric):
             return made
         return Metric(made.name, made.compute, made.figures, getattr(made, "needs", ()), getattr(made, "draws", False))
-    except ImportError:
-        raise OptionError(f'the metric "{name}" cannot be imported; expected package.module:Name.') from None
     except (AttributeError, TypeError):
         raise OptionError(
             f'"{name}" is not a metric: it has `name`, `compute` and `figures`. Nothing was read.'
