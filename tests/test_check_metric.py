@@ -105,7 +105,7 @@ def test_a_metric_made_elsewhere(elsewhere):
     assert list(shown_figures(settled.values())) == ["tvd1", "tvd2", "modes"]
     for name, said in (
         ("elsewhere:NOTHING", "not a metric"),
-        ("elsewhere:Nowhere", "not a metric"),
+        ("elsewhere:Nowhere", "has no metric"),
         ("no.where:X", "import"),
     ):
         with pytest.raises(OptionError, match=said):
