@@ -14,7 +14,7 @@ from hedgerow.private.journal import Claim
 from hedgerow.private.ledger import Ledger, confirm_entry
 from hedgerow.release import disk
 from hedgerow.release.bundle import Release, verify
-from hedgerow.release.files import clear_unfinished, whole_file
+from hedgerow.release.files import clear_unfinished, remove_unfinished, whole_file
 from hedgerow.run import synthesize
 from hedgerow.schema import Schema
 
@@ -163,6 +163,23 @@ def test_what_a_killed_command_left_is_cleared_and_what_is_being_written_is_not(
         assert not left.exists()
         assert partial.exists()
     assert os.listdir(tmp_path) == ["f[1].csv"]
+
+
+def test_ctrl_c_while_tidying_up_leaves_nothing(tmp_path, monkeypatch):
+    real, stopped = os.unlink, []
+
+    def unlink(path, **named):
+        if not stopped:
+            stopped.append(path)
+            raise KeyboardInterrupt
+        real(path, **named)
+
+    monkeypatch.setattr(os, "unlink", unlink)
+    with pytest.raises(KeyboardInterrupt), whole_file(tmp_path / "f") as partial:
+        (partial / "not a folder").write_text("half")
+    assert [os.path.basename(path) for path in stopped] == os.listdir(tmp_path)
+    remove_unfinished()
+    assert os.listdir(tmp_path) == []
 
 
 def test_a_release_is_saved_over_another_only_when_that_is_wanted(tmp_path):

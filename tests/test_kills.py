@@ -73,7 +73,7 @@ class Campaign:
         unfinished = set(folder.rglob(".*.part"))
         if self.coins.random() < 0.6:
             moment = self.coins.choice(["before", "after", "middle"])
-            before += ending(self.coins.randint(1, steps), moment, number)
+            before += ending(self.coins.randint(1, max(1, steps)), moment, number)
             running = self.server.start(words, folder, before)
         else:
             running = self.server.start(words, folder, before)
