@@ -33,7 +33,7 @@ def test_from_a_table_to_a_verified_release_and_more_rows(hedgerow, people, suff
     assert "no --ledger" in done.err
     verified = hedgerow("verify", "out.release")
     assert verified.code == 0, verified.err
-    assert "the guarantee follows from the charges" in verified.out
+    assert "the guarantee is that of the whole budget" in verified.out
     assert "dp-accounting's privacy loss distributions agree" in verified.out
     more = hedgerow("sample", "out.release", "--rows", 77, "-o", f"more.{suffix}")
     assert more.code == 0, more.err
