@@ -39,7 +39,7 @@ class StopsEarly:
 
     about: ClassVar[About] = About("stops", "Stops early", "Stops.", "One stack of counts.", "None.")
 
-    def run(self, curator, progress):
+    def run(self, curator, progress) -> Histograms:
         columns = measure_one_ways(curator, curator.remaining.share(self.spends))
         total = max(1.0, columns[0].total)
         counts = [project_to_simplex(column.values.astype(float), total) for column in columns]
