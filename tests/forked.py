@@ -6,11 +6,13 @@ that changes what is on disk: open, write, fsync, ftruncate, link, replace, unli
 
 import atexit
 import contextlib
+import gc
 import itertools
 import json
 import os
 import random
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -98,6 +100,8 @@ class Server:
     def start(self, words, folder, before=""):
         """Begin a command; `before` is code that runs in its process first."""
         token = next(self._tokens)
+        for stream in ("out", "err"):
+            (self._folder / f"{token}.{stream}").touch()
         asked = {"words": [str(word) for word in words], "folder": str(folder), "before": before, "token": token}
         return Running(self, self.ask({**asked, "log": str(self._folder)}), token, self._folder)
 
@@ -112,6 +116,7 @@ class Server:
 def serve():
     """Fork for every line that asks for a command; answer with its process, and with its exit code when asked."""
     _import_everything()
+    gc.freeze()  # what is shared with the commands stays shared
     answers = os.dup(1)
     for line in sys.stdin:
         asked = json.loads(line)
@@ -156,6 +161,7 @@ def _command(words, folder, before, token, log):
         place = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         os.dup2(place, number)
         os.close(place)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background work ignores it
     sys.argv = ["hedgerow", *words]
     random.seed()
     from hedgerow.cli import main
@@ -180,7 +186,7 @@ def end_at(step, moment, number):
                 return real(*words, **named)
             if moment == "before":
                 os.kill(os.getpid(), number)
-            if moment == "middle" and name == "write":
+            if moment == "middle" and name == "write" and stat.S_ISREG(os.fstat(words[0]).st_mode):
                 real(words[0], bytes(words[1])[: len(words[1]) // 2])
                 os.kill(os.getpid(), number)
             done = real(*words, **named)

@@ -29,6 +29,7 @@ from hedgerow.models.model import State, block_coins
 from hedgerow.models.stored import Allowance, Stored
 from hedgerow.release import archive
 from hedgerow.release.bundle import verify
+from hedgerow.schema import Schema
 
 CORPUS = Path(__file__).parent / "corpus" / "releases-0.1"
 MEMORY, STEPS = 256 << 20, 1 << 38
@@ -45,6 +46,13 @@ CELLS = [
     *(np.nan, np.inf, -np.inf, -1, -0.0, 5e-324, 1e-200, 1e-9, 0.25, 1e18, 1e300, 2**31, 2**32 - 1, 2**62, -(2**63)),
     *(0, 1, 2, 255),
 ]
+POTENTIALS = [
+    [-np.inf, 0.0],
+    [-700.0, 0.0, 700.0],
+    [-1e12, 0.0, 1e12],
+    [-np.inf, -1e5, -745.0, 0.0, 709.0],
+    [5e-324, -0.0],
+]
 NAMES = ["sex", "region", "age", "education", "income", "town", "hours:heap"]
 SIZES = [1, 1, 2, 2, 3, 4, 5, 7, 9, 255, 256, 257, 65_536, 2**21, 2**22 - 1, 2**24]
 
@@ -53,8 +61,11 @@ def seeds() -> list[tuple[Domain, State]]:
     """The models of the corpus, and each of them held by others."""
     found = []
     for path in sorted(CORPUS.glob("*.release")):
-        release, _ = verify(path)
-        found.append((release.model.domain, release.model.state()))
+        members = archive.read(path)
+        about = json.loads(members["model.json"])
+        arrays = {name: archive.array_of(members[f"model/{place}.npy"]) for place, name in enumerate(about["arrays"])}
+        domain = Schema.from_dict(json.loads(members["schema.json"])).encoding().domain
+        found.append((domain, State(about["kind"], about["values"], arrays)))
     plain = list(found)
     for domain, state in plain:
         found.append((domain, state.held_by("adjusted", {"marginals": []}, {})))
@@ -141,6 +152,8 @@ def change_arrays(coins: random.Random, arrays: dict[str, np.ndarray]) -> None:
             array[...] = as_held(array.dtype, coins.choice(CELLS))
         elif turn < 0.55:
             np.random.default_rng(coins.randrange(1 << 30)).shuffle(array.reshape(-1))
+        elif turn < 0.6 and array.dtype.kind == "f" and array.size:
+            array = within_range(coins, array)
         elif turn < 0.65:
             array = (array.real if array.dtype.kind == "c" else array).astype(coins.choice(TYPES))
         elif turn < 0.68:
@@ -155,6 +168,15 @@ def change_arrays(coins: random.Random, arrays: dict[str, np.ndarray]) -> None:
         else:
             name = coins.choice(["x", "weights0", "cells0", "model.x", "start.x", "counts", "map0", f"model.{name}"])
     arrays[name] = array
+
+
+def within_range(coins: random.Random, array: np.ndarray) -> np.ndarray:
+    """Other numbers that may be allowed: potentials far apart, or shares of the same sum, most of them next to 0."""
+    free = np.random.default_rng(coins.randrange(1 << 30))
+    if array.min() < 0:
+        return free.choice(coins.choice(POTENTIALS), array.shape)
+    drawn = free.random(array.shape) ** coins.choice([1, 20, 1000])
+    return drawn * (array.sum() / drawn.sum())
 
 
 def as_held(kind: np.dtype, cell: float) -> np.ndarray:
@@ -176,8 +198,8 @@ def reshaped(coins: random.Random, array: np.ndarray) -> np.ndarray:
         return np.stack([array, array], axis=-1)
     if turn == 3:
         return array[None]
-    if turn == 4:
-        return flat[:1].reshape(())
+    if turn == 4 and array.size:
+        return np.array(flat[0])
     if turn == 5:
         return np.repeat(flat, 2)[::2]
     return array.T
@@ -290,6 +312,7 @@ class Campaign:
     def __init__(self, seed: int, folder: Path):
         self.seed, self.folder = seed, folder
         self.states = seeds()
+        self.plain = self.states[: len(self.states) // 3]
         self.files = [path.read_bytes() for path in sorted(CORPUS.glob("*.release"))]
 
     def one(self, number: int, files: float = FILES) -> str:
@@ -297,7 +320,7 @@ class Campaign:
         coins = random.Random(f"{self.seed} {number}")
         if coins.random() < files:
             return "file " + try_file(mutated_file(coins, coins.choice(self.files), self.folder))
-        domain, state = coins.choice(self.states)
+        domain, state = coins.choice(self.states if coins.random() < 0.3 else self.plain)
         domain, state = mutated(coins, domain, state)
         return f"{state.kind if state.kind.isalpha() else 'other'} " + try_state(coins, domain, state)
 

@@ -14,7 +14,7 @@ from hedgerow.private.journal import Claim
 from hedgerow.private.ledger import Ledger, confirm_entry
 from hedgerow.release import disk
 from hedgerow.release.bundle import Release, verify
-from hedgerow.release.files import clear_unfinished, whole_file
+from hedgerow.release.files import clear_unfinished, remove_unfinished, whole_file
 from hedgerow.run import synthesize
 from hedgerow.schema import Schema
 
@@ -66,8 +66,8 @@ def test_a_run_that_was_killed_holds_nobody_up(server, ready):
 
 def test_the_lock_holds_until_the_rows_are_written(server, ready):
     """Also after the release is saved: with --overwrite another run would give it rows of another release."""
-    slow = "import hedgerow.cli.synth as s, time\nreal = s.write_table\n"
-    slow += "s.write_table = lambda *w, **n: (open('drawing', 'w').close(), time.sleep(600))"
+    slow = "import hedgerow.release.files as f, time\nreal = f.write_table\n"
+    slow += "f.write_table = lambda *w, **n: (open('drawing', 'w').close(), time.sleep(600))"
     running = server.start(SYNTH, ready, slow)
     while not (ready / "drawing").exists():
         time.sleep(0.02)
@@ -81,8 +81,8 @@ def test_the_lock_holds_until_the_rows_are_written(server, ready):
 
 def test_a_release_that_appears_meanwhile_is_left_alone(server, ready):
     """The answers stay paid, and the run goes on once the other file is out of the way."""
-    other = "import hedgerow.cli.synth as s\nreal = s.synthesize\n"
-    other += "s.synthesize = lambda *w, **n: (real(*w, **n), open('out.release', 'w').write('mine'))[0]"
+    other = "from hedgerow.run.request import Checked\nreal = Checked.release\n"
+    other += "Checked.release = lambda *w, **n: (real(*w, **n), open('out.release', 'w').write('mine'))[0]"
     done = server.run(SYNTH, ready, other)
     assert done.code == 2
     assert '"out.release" was made by another meanwhile and was not touched' in done.err
@@ -163,6 +163,23 @@ def test_what_a_killed_command_left_is_cleared_and_what_is_being_written_is_not(
         assert not left.exists()
         assert partial.exists()
     assert os.listdir(tmp_path) == ["f[1].csv"]
+
+
+def test_ctrl_c_while_tidying_up_leaves_nothing(tmp_path, monkeypatch):
+    real, stopped = os.unlink, []
+
+    def unlink(path, **named):
+        if not stopped:
+            stopped.append(path)
+            raise KeyboardInterrupt
+        real(path, **named)
+
+    monkeypatch.setattr(os, "unlink", unlink)
+    with pytest.raises(KeyboardInterrupt), whole_file(tmp_path / "f") as partial:
+        (partial / "not a folder").write_text("half")
+    assert [os.path.basename(path) for path in stopped] == os.listdir(tmp_path)
+    remove_unfinished()
+    assert os.listdir(tmp_path) == []
 
 
 def test_a_release_is_saved_over_another_only_when_that_is_wanted(tmp_path):

@@ -226,9 +226,9 @@ def test_a_full_disk_is_no_error_of_ours(hedgerow, people):
     done = hedgerow("example", "opm", "-o", "/dev/full/x.csv", "--rows", 10)
     assert done.code == 2
     code = (
-        "import errno, hedgerow.cli.synth as synth\n"
+        "import errno, hedgerow.release.files as files\n"
         "def full(*a, **k): raise OSError(errno.ENOSPC, 'x')\n"
-        "synth.write_table = full\n"
+        "files.write_table = full\n"
         "from hedgerow.cli import main; main()"
     )
     arguments = ["synth", "people.parquet", "-s", "people.yaml", "-e", "1", "-m", "independent", "-o", "out.csv"]

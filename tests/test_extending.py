@@ -3,8 +3,10 @@
 import os
 import re
 import shlex
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +38,11 @@ def folder(tmp_path):
     people = {"sex": rng.choice(["F", "M"], 500), "age": age, "ill": rng.random(500) < age / 20}
     pq.write_table(pa.table(people), tmp_path / "people.parquet")
     (tmp_path / "people.yaml").write_text(PEOPLE)
+    with closing(sqlite3.connect(tmp_path / "people.sqlite")) as connection:
+        connection.execute("CREATE TABLE people (sex, age, ill)")
+        rows = zip(*(values.tolist() for values in people.values()), strict=True)
+        connection.executemany("INSERT INTO people VALUES (?, ?, ?)", rows)
+        connection.commit()
     letters = {"code": rng.choice(["AB10", "YO1", "ZZ9"], 500), "sent": age}
     pyarrow.csv.write_csv(pa.table(letters), tmp_path / "letters.csv")
     return tmp_path
@@ -71,7 +78,7 @@ def hedgerow(folder, *typed):
     return run(folder, "-c", COMMANDS.format(typed=[shlex.split(line) for line in typed]))
 
 
-@pytest.mark.parametrize("page", ["method.md", "model.md", "column.md"])
+@pytest.mark.parametrize("page", ["method.md", "model.md", "column.md", "engine.md"])
 def test_the_page_does_what_it_says(page, folder):
     for _, file, text in blocks(page):
         if file:

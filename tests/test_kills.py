@@ -30,7 +30,10 @@ from paying import BUDGET, next_command, synth_words, where_synth_is
 KILLS = int(os.environ.get("HEDGEROW_KILLS", "150"))
 SEED = int(os.environ.get("HEDGEROW_KILLS_SEED", "0"))
 ROWS = 3 * BLOCK_ROWS + 5
-SMALL_PARTS = "import hedgerow.release.parts as p; p.write_parts.__defaults__ = (1,)\n"
+SMALL_PARTS = """
+import hedgerow.release.parts as p
+p.write_parts.__defaults__ = tuple(1 if each == p.BLOCKS_PER_PART else each for each in p.write_parts.__defaults__)
+"""
 
 
 class Campaign:
@@ -70,7 +73,7 @@ class Campaign:
         unfinished = set(folder.rglob(".*.part"))
         if self.coins.random() < 0.6:
             moment = self.coins.choice(["before", "after", "middle"])
-            before += ending(self.coins.randint(1, steps), moment, number)
+            before += ending(self.coins.randint(1, max(1, steps)), moment, number)
             running = self.server.start(words, folder, before)
         else:
             running = self.server.start(words, folder, before)
@@ -202,9 +205,40 @@ def kill_evaluate(campaign):
         assert {path.name for path in folder.iterdir()} == {"l", "page.html"}
 
 
+# ------------------------------------------------------------ every other command that writes
+
+
+def other_words(campaign):
+    """Commands that write the same bytes each time."""
+    table, schema, release = (campaign.inputs / name for name in ("t.parquet", "s.yaml", "r.release"))
+    return {
+        "example": ["example", "opm", "-o", "t.csv", "--rows", "2000"],
+        "draft": ["schema", "draft", table, "-o", "draft.yaml"],
+        "check": ["schema", "check", table, "-s", schema, "--private", "misfits.html"],
+        "csv": ["sample", release, "-o", "rows.csv", "--rows", "200000"],
+        "verify": ["verify", release],
+    }
+
+
+def kill_other(campaign):
+    label = campaign.coins.choice([*other_words(campaign)])
+    folder, words = campaign.folder("other"), other_words(campaign)[label]
+
+    def where():
+        made = {path.name: digest(path) for path in folder.iterdir() if not path.name.endswith(".part")}
+        assert made.items() <= campaign.others.items()
+        return "files there" if made else "nothing begun"
+
+    campaign.kill(label, words, folder, where)
+    again = campaign.server.run(words, folder)
+    assert again.code == 0 or "exists already and was not touched" in again.err
+    where()
+    assert not list(folder.glob(".*.part"))
+
+
 # ------------------------------------------------------------ the campaign
 
-KINDS = {kill_synth: 10, kill_synth_with_page: 6, kill_sample: 3, kill_ledger: 3, kill_evaluate: 3}
+KINDS = {kill_synth: 10, kill_synth_with_page: 6, kill_sample: 3, kill_ledger: 3, kill_evaluate: 3, kill_other: 4}
 
 
 @pytest.fixture(scope="module")
@@ -217,6 +251,10 @@ def campaign(tmp_path_factory, server):
     made.learn("rows", ["sample", "out.release", "-o", "again.csv"], folder)
     made.learn("ledger", ["ledger", "create", "m", "--dataset", "people", "--epsilon", "4"], folder)
     made.learn("sample", parts_words(made), folder, SMALL_PARTS)
+    others = made.folder("others")
+    for label, words in other_words(made).items():
+        made.learn(label, words, others)
+    made.others = {path.name: digest(path) for path in others.iterdir()}
     made.parts = {path.name: digest(path) for path in (folder / "rows").glob("*.parquet")}
     yield made
     for (label, number, where), count in sorted(made.kills.items()):

@@ -283,13 +283,13 @@ def test_no_flipped_bit_lowers_what_is_spent(well_used):
 
 @given(data=st.data())
 def test_no_damage_lowers_what_is_spent_or_goes_without_a_word(well_used, tmp_path_factory, data):
-    """Lines that are repeated, swapped or lost in the middle, bytes put in, several flips: refused, or spent stays.
+    """Lines that are repeated, swapped or lost in the middle, bytes put in or changed: refused, or spent stays.
 
     An end that is missing cannot be seen in the file; what it still holds is counted.
     """
     lines = well_used.splitlines(keepends=True)
     places = st.integers(0, len(lines) - 1)
-    kind = data.draw(st.sampled_from(["repeat", "swap", "lose", "insert", "flips", "cut"]))
+    kind = data.draw(st.sampled_from(["repeat", "swap", "lose", "insert", "change", "cut"]))
     spent, damaged = spent_in(well_used), well_used
     first, second = data.draw(places), data.draw(places)
     if kind == "repeat":
@@ -303,11 +303,10 @@ def test_no_damage_lowers_what_is_spent_or_goes_without_a_word(well_used, tmp_pa
     elif kind == "insert":
         place = data.draw(st.integers(0, len(well_used)))
         damaged = well_used[:place] + data.draw(st.binary(min_size=1, max_size=9)) + well_used[place:]
-    elif kind == "flips":
-        flipped = bytearray(well_used)
-        for _ in range(data.draw(st.integers(1, 4))):
-            flipped[data.draw(st.integers(0, len(well_used) - 1))] ^= data.draw(st.integers(1, 255))
-        damaged = bytes(flipped)
+    elif kind == "change":
+        changed = bytearray(well_used)
+        changed[data.draw(st.integers(0, len(well_used) - 1))] ^= data.draw(st.integers(1, 255))
+        damaged = bytes(changed)
     else:
         end = data.draw(st.integers(0, len(well_used)))
         damaged = well_used[:end]

@@ -156,7 +156,7 @@ def check_release(release: Release) -> None:
         path = Path(folder) / "checked.release"
         release.save(path)
         try:
-            loaded, _ = verify(path)
+            loaded, _ = verify(path, **release.trust._asdict())
         except ReleaseError as problem:
             raise Violation(f"the release does not verify: {problem}") from None
     if not loaded.sample(500, seed=3).equals(release.sample(500, seed=3)):

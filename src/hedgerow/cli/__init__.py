@@ -22,6 +22,7 @@ def main() -> None:
     try:
         _run()
     except KeyboardInterrupt:
+        _tidy_up()
         _stop("stopped; no half-written file was left, and what was debited stays debited.", STOPPED)
 
 
@@ -53,6 +54,13 @@ def _run() -> None:
         _stop(f"{which} could not be read or written ({reason(problem)}); a release written before that is kept.", 2)
     except Exception as problem:
         _stop(f"an error of ours, not of your input: {_place(problem)}. No private value is shown here.", 1)
+
+
+def _tidy_up() -> None:
+    if "hedgerow.release.files" in sys.modules:
+        from hedgerow.release.files import remove_unfinished
+
+        remove_unfinished()
 
 
 def _flush() -> None:

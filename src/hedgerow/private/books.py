@@ -28,6 +28,7 @@ MARK = b'"format": "hedgerow ledger'
 _TORN = b"#torn\n"
 """Closes a line that was cut short, so that it never reads as a record."""
 _SEAL = re.compile(rb'(.*), "sha256": "([0-9a-f]{64})"\}\n', re.DOTALL)
+_AFTER = re.compile(rb'\{"after": "([0-9a-f]{64})"')
 _DEBIT = re.compile(
     rb'\{"after": "[0-9a-f]{64}"(?:, "journal": "([0-9a-f]{32})")?, '
     rb'"debit": \{"units": "([0-9]{1,99})", "delta_units": "([0-9]{1,99})"\}'
@@ -107,16 +108,22 @@ class Books:
             return
         number = len(self.entries)
         record = self._opened(data, number)
-        follows = {self.after} if self._sealed else {self.after, _digest(self._last)}
-        if record.pop("after", None) not in follows:
-            raise _altered(number, "follow from the one before it")
+        self._check_chain(number, record.pop("after", None))
         _check_header(record) if number == 0 else _check(record, number)
         self._sealed = self._sealed or record.get("format") == FORMAT
         self._last, self._since = data, b""
         self.entries.append(Entry(number, record, _digest(data)))
 
     def _tear(self, data: bytes) -> None:
+        found = _AFTER.match(data)
+        if found is not None:
+            self._check_chain(len(self.entries), found[1].decode())
         self.torn.append(Torn.read(data, len(self.entries) - 1))
+
+    def _check_chain(self, number: int, after: Any) -> None:
+        """The version before did not count lines that were cut short among what comes before a record."""
+        if after != self.after and (self._sealed or after != _digest(self._last)):
+            raise _altered(number, "follow from the one before it")
 
     def _opened(self, data: bytes, number: int) -> dict[str, Any]:
         """The record of a line, without its own hash, which must be right."""

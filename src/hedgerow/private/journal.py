@@ -64,7 +64,7 @@ class Claim:
     @property
     def begun(self) -> bool:
         """Whether something in the journal may have been paid for."""
-        return not _is_void(_contents(self.held))
+        return not _is_void(os.pread(self.held, _announced(os.pread(self.held, _LENGTH, 0)), 0))
 
     def settle(self) -> None:
         """What was paid for is in a release, on disk: nothing is left to resume."""
@@ -191,11 +191,10 @@ class Journal:
     # ------------------------------------------------------------ the file
 
     def _resume(self) -> None:
-        data = _contents(self._claim.held)
-        if _is_void(data):
+        if not self._claim.begun:
             return  # nothing was paid
         self._opened = self._paid = True
-        header, records, end = _records(data)
+        header, records, end = _records(_contents(self._claim.held))
         run = {} if header is None else header.value["run"]
         differing = [key for key in self._run if run.get(key) != self._run[key]]
         if header is None or differing:
@@ -309,14 +308,18 @@ def _contents(place: int) -> bytes:
         return file.readall()
 
 
+def _announced(data: bytes) -> int:
+    """Where the header ends, as its beginning says; at most what can be read at once."""
+    return min(_LENGTH + _DIGEST + int.from_bytes(data[:_LENGTH], "big"), 1 << 30)
+
+
 def _is_void(data: bytes) -> bool:
     """Whether a journal ends before its header does, so that nothing was paid: the run waits for the header.
 
     A header that was damaged afterwards is not taken for one that was cut short: it ends in the only line feed that
     it holds.
     """
-    announced = _LENGTH + _DIGEST + int.from_bytes(data[:_LENGTH], "big")
-    return b"\n" not in data[_LENGTH + _DIGEST :] and len(data) != announced
+    return b"\n" not in data[_LENGTH + _DIGEST :] and len(data) != _announced(data)
 
 
 def _records(data: bytes) -> tuple[Record | None, list[Record], int]:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
     from hedgerow.schema import Encoding, Schema
 
+MANIFEST, SIGNATURE = OUTSIDE = ("manifest.json", "signature.json")
+"""Members that come last, and that the manifest does not list."""
 DOUBTFUL_ROWS = 100_000
 """Rows that are drawn at most where nobody said how many and the estimate is mostly noise."""
 MOST_ROWS = 1 << 40
@@ -181,9 +183,9 @@ class Release:
         refuse_unreadable(type(self.model))
         members = self._members()
         manifest = {name: hashlib.sha256(data).hexdigest() for name, data in members.items()}
-        members["manifest.json"] = _json(manifest)
+        members[MANIFEST] = _json(manifest)
         if sign_with is not None:
-            members["signature.json"] = _json(_sign(members["manifest.json"], Path(sign_with)))
+            members[SIGNATURE] = _json(_sign(members[MANIFEST], Path(sign_with)))
         with whole_file(Path(path), replace=overwrite) as partial:
             archive.write(partial, members)
 
@@ -244,8 +246,9 @@ def verify(
         schema = Schema.from_dict(_parsed(members["schema.json"]))
         _take(allowance, schema)
         domain = schema.encoding().domain
+        unread = dict(members)  # an array is taken once, so that nothing small stands for much
         answers = [
-            _answer_from_json(answer, lambda number: archive.array_of(members[f"answers/{number}.npy"]))
+            _answer_from_json(answer, lambda number: archive.array_of(unread.pop(f"answers/{number}.npy")))
             for answer in _parsed(members["answers.json"])
         ]
         confirmed += check(stated, answers, schema)
@@ -277,27 +280,34 @@ def _take(allowance: Allowance, schema: Schema) -> None:
 def _check_nothing_else(members: Mapping[str, bytes], release: Release) -> None:
     """A release holds what it would hold if it were written again: nothing that no charge or model accounts for."""
     described, arrays = release._parts()
-    strange = set(members) - {*described, *arrays, "manifest.json", "signature.json"}
+    named = [*described, *arrays]
+    strange = set(members) - {*named, *OUTSIDE}
     if strange:
         raise ReleaseError(f"the release holds {len(strange)} members that nothing in it refers to.")
-    written = {name: _json(_parsed(members[name])) for name in {"manifest.json", "signature.json"} & set(members)}
-    for name, data in (described | written).items():
+    for name, data in described.items():
         if data != members[name]:
             raise ReleaseError(f'"{name}" holds entries that a release does not have, or is spelled in another way.')
+    signed = [name for name in OUTSIDE if name in members]
+    hashes = {name: hashlib.sha256(members[name]).hexdigest() for name in named}
+    if list(members) != [*named, *signed] or members[MANIFEST] != _json(hashes):
+        raise ReleaseError("the members of the release stand in another order than Hedgerow writes them.")
 
 
 def _check_manifest(members: Mapping[str, bytes]) -> tuple[list[str], str | None]:
-    manifest = _parsed(members["manifest.json"])
-    listed = set(manifest) | {"manifest.json"} | ({"signature.json"} & set(members))
+    manifest = _parsed(members[MANIFEST])
+    listed = set(manifest) | {MANIFEST} | ({SIGNATURE} & set(members))
     if listed != set(members):
         raise ReleaseError("the release holds other members than its manifest lists.")
     for name, digest in manifest.items():
         if hashlib.sha256(members[name]).hexdigest() != digest:
             raise ReleaseError(f'"{name}" was changed after the release was made: its hash differs.')
     confirmed = [f"{len(manifest)} members match the manifest"]
-    if "signature.json" not in members:
+    if SIGNATURE not in members:
         return confirmed, None
-    signer = _check_signature(members["manifest.json"], _parsed(members["signature.json"]))
+    signature = _parsed(members[SIGNATURE])
+    if members[SIGNATURE] != _json({name: signature[name] for name in ("public_key", "signature")}):
+        raise ReleaseError("the signature is not written as Hedgerow writes signatures.")
+    signer = _check_signature(members[MANIFEST], signature)
     return [*confirmed, f"signed by the Ed25519 key {signer}"], signer
 
 
@@ -323,6 +333,8 @@ def _check_signature(manifest: bytes, signature: Mapping[str, str]) -> str:
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+    if any(bytes.fromhex(text).hex() != text for text in signature.values()):
+        raise ReleaseError("the signature is not written as Hedgerow writes signatures.")
     public = Ed25519PublicKey.from_public_bytes(bytes.fromhex(signature["public_key"]))
     try:
         public.verify(bytes.fromhex(signature["signature"]), manifest)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 TABLE_SUFFIXES = (".csv", ".parquet", ".arrow")
 _KEPT = 60
 """Characters of a file's name that the name of its unfinished self repeats: at most 240 bytes of the 255."""
+_unfinished: set[Path] = set()
+"""What this process is writing just now."""
 
 
 @contextmanager
@@ -55,8 +57,7 @@ def whole_file(path: Path, *, replace: bool = True, mode: int = 0o666) -> Iterat
                 _publish(partial, path)
             sync_folder(path.parent)
         finally:
-            with suppress(OSError):
-                partial.unlink(missing_ok=True)
+            _remove(partial)
             if place is not None:
                 os.close(place)
 
@@ -71,7 +72,21 @@ def _publish(partial: Path, path: Path) -> None:
 
 def _beside(path: Path) -> Path:
     """Where `path` is written before it is whole; no longer than a name may be."""
-    return path.with_name(f".{path.name[:_KEPT]}.{secrets.token_hex(4)}.part")
+    partial = path.with_name(f".{path.name[:_KEPT]}.{secrets.token_hex(4)}.part")
+    _unfinished.add(partial)
+    return partial
+
+
+def _remove(partial: Path) -> None:
+    with suppress(OSError):
+        partial.unlink(missing_ok=True)
+    _unfinished.discard(partial)
+
+
+def remove_unfinished() -> None:
+    """For a process that is stopped: Ctrl-C may come at the very moment when it tidies up."""
+    for partial in list(_unfinished):
+        _remove(partial)
 
 
 def _locked(partial: Path, mode: int) -> int:
@@ -121,7 +136,7 @@ def check_writable(path: Path, suffixes: Iterable[str] = ()) -> None:
         try:
             os.close(_locked(probe, 0o600))
         finally:
-            probe.unlink(missing_ok=True)
+            _remove(probe)
     except OSError as problem:
         raise OptionError(f'"{path}" cannot be written ({reason(problem)}). Nothing was read.') from None
 
