@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "coins.h"
+#include "sizes.h"
 
 namespace hedgerow {
 

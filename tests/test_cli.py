@@ -171,12 +171,12 @@ def test_damaged_tables_are_refused_without_quoting_them(hedgerow, people):
     bad = {
         "cut.parquet": whole[: len(whole) // 2],
         "empty.csv": b"",
-        "no-rows.csv": header.encode(),
         "open-quote.csv": (header + row * 20 + f'1990,"{CANARY},A,22,AAAA,0005,14,1\n' + row * 20).encode(),
         "no-header.csv": (f"1990,{CANARY},A,22,AAAA,0005,14,1\n" * 9).encode(),
         "ragged.csv": (header + row + f"1990,F,{CANARY}\n").encode(),
         "encoding.csv": (header + row).encode() + b"1990,\xff\xfe,A,22,AAAA,0005,14,1\n",
         "twice.csv": header.replace("race", "sex").encode() + row.encode(),
+        "twice-no-header.csv": f"1990,{CANARY},A,22,{CANARY},0005,14,1\n".encode() + row.encode(),
     }
     for name, data in bad.items():
         (people / name).write_bytes(data)
@@ -226,9 +226,9 @@ def test_a_full_disk_is_no_error_of_ours(hedgerow, people):
     done = hedgerow("example", "opm", "-o", "/dev/full/x.csv", "--rows", 10)
     assert done.code == 2
     code = (
-        "import errno, hedgerow.cli.synth as synth\n"
+        "import errno, hedgerow.release.files as files\n"
         "def full(*a, **k): raise OSError(errno.ENOSPC, 'x')\n"
-        "synth.write_table = full\n"
+        "files.write_table = full\n"
         "from hedgerow.cli import main; main()"
     )
     arguments = ["synth", "people.parquet", "-s", "people.yaml", "-e", "1", "-m", "independent", "-o", "out.csv"]

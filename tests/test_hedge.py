@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hedgerow as hr
-from hedgerow.audit.method import check_method, check_model
+from hedgerow.audit import check_method, check_model
 from hedgerow.coded.domain import Attribute, Domain, Workload
 from hedgerow.coded.measurement import Measurement, Noise
 from hedgerow.coded.query import MarginalQuery

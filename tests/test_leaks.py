@@ -170,5 +170,5 @@ def test_a_person_column_that_cannot_be_spelled_is_refused():
     from hedgerow.errors import TableError
     from hedgerow.private.bounding import Persons
 
-    with pytest.raises(TableError, match="must hold text, numbers or dates"):
+    with pytest.raises(TableError, match="must hold text, bytes, numbers, dates"):
         Persons().add(pa.array([1, 2], pa.duration("s")))

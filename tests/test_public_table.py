@@ -14,6 +14,7 @@ from hedgerow.curator import RecodedCurator
 from hedgerow.errors import SchemaError, TableError
 from hedgerow.methods import build
 from hedgerow.methods.independent import Independent
+from hedgerow.models.model import Model
 from hedgerow.release.certificate import PUBLIC
 from hedgerow.run import synthesize
 from hedgerow.schema import Schema
@@ -41,7 +42,7 @@ def seen_by_a_method(**given):
     seen = {}
 
     class Watching(Independent):
-        def run(self, curator, progress):
+        def run(self, curator, progress) -> Model:
             seen["curator"] = curator
             return super().run(curator, progress)
 

@@ -147,7 +147,8 @@ def test_the_order_says_what_is_drawn_first(table):
     ("options", "complaint"),
     [
         ({"trees": "0"}, "a whole number of at least 1"),
-        ({"sweeps": "0"}, "a whole number of at least 1"),
+        ({"sweeps": "0"}, "a whole number of at least 1 and at most 1,000"),
+        ({"sweeps": "1001"}, "a whole number of at least 1 and at most 1,000"),
         ({"ranges": "1"}, "splits nothing"),
         ({"noise": "none"}, "shrink"),
         ({"columns": "1"}, "above 0 and below 1"),

@@ -16,7 +16,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.budget.accounting import guarantee, whole
 from hedgerow.budget.amounts import Budget
-from hedgerow.cli.releases import verify_release
+from hedgerow.cli.verify import verify as verify_command
 from hedgerow.errors import ReleaseError
 from hedgerow.methods.method import About
 from hedgerow.methods.shared.start import measure_one_ways
@@ -39,7 +39,7 @@ class StopsEarly:
 
     about: ClassVar[About] = About("stops", "Stops early", "Stops.", "One stack of counts.", "None.")
 
-    def run(self, curator, progress):
+    def run(self, curator, progress) -> Histograms:
         columns = measure_one_ways(curator, curator.remaining.share(self.spends))
         total = max(1.0, columns[0].total)
         counts = [project_to_simplex(column.values.astype(float), total) for column in columns]
@@ -71,7 +71,7 @@ def test_a_run_that_stops_early_states_the_guarantee_of_all_that_it_was_given(tm
     loaded, confirmed = verify(tmp_path / "x.release")
     assert loaded.guarantee == stated
     assert any(f"that of the whole budget: {stated}" in line for line in confirmed)
-    verify_release(tmp_path / "x.release", None, None, as_json=True)
+    verify_command(tmp_path / "x.release", json_=True)
     assert json.loads(capsys.readouterr().out)["guarantee"]["epsilon"] == stated.epsilon
     assert second_opinion(loaded.certificate) == pytest.approx(stated.epsilon, rel=2e-3)
 
@@ -98,7 +98,7 @@ def test_a_certificate_of_the_first_edition_is_read_and_its_charges_hold_but_not
     assert "(1, 1e-09)-differential privacy" in said
     assert "the guarantee above is the one that holds" in said
     assert "entry" not in said
-    verify_release(FIRST, None, None, as_json=True)
+    verify_command(FIRST, json_=True)
     assert json.loads(capsys.readouterr().out)["guarantee"]["epsilon"] == loaded.guarantee.epsilon
     loaded.save(tmp_path / "again.release")
     assert verify(tmp_path / "again.release")[0].guarantee == loaded.guarantee

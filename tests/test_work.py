@@ -78,7 +78,7 @@ def test_nothing_that_a_run_consists_of_knows_a_clock():
     """The command line times its phases for the operator, and a comparison its cells; neither decides by it."""
     clock = re.compile(r"^\s*(import time|from time import|from datetime import|import datetime)", re.MULTILINE)
     inside = [*SOURCE.glob("methods/**/*.py"), *SOURCE.glob("models/**/*.py"), *SOURCE.glob("coded/*.py")]
-    inside += [SOURCE / "run.py", SOURCE / "curator.py", SOURCE / "private" / "vault.py"]
+    inside += [*SOURCE.glob("run/*.py"), SOURCE / "curator.py", SOURCE / "private" / "vault.py"]
     assert len(inside) > 40
     assert not [path.name for path in inside if clock.search(path.read_text(encoding="utf-8"))]
 

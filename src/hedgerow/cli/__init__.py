@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from typing import Any
@@ -15,32 +16,64 @@ def main() -> None:
     Exit codes: 0 done, 2 the input is at fault, 1 our fault, 130 stopped by Ctrl-C. An unexpected error is named by
     its type and place alone, because its text could quote a private row.
     """
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+            signal.signal(number, _interrupt)
+    try:
+        _run()
+    except KeyboardInterrupt:
+        _tidy_up()
+        _stop("stopped; no half-written file was left, and what was debited stays debited.", STOPPED)
+
+
+def _run() -> None:
     import typer
 
     from hedgerow.cli.app import app
     from hedgerow.errors import HedgerowError
 
-    signal.signal(signal.SIGTERM, _interrupt)
     try:
         code = app(standalone_mode=False)  # the parser turns an interrupt into a code
         if code == STOPPED:
             raise KeyboardInterrupt
+        _flush()
         sys.exit(code if isinstance(code, int) else 0)
     except HedgerowError as problem:
         _stop(str(problem), problem.exit_code)
-    except (KeyboardInterrupt, typer.Abort):
-        _stop("stopped; no half-written file was left, and what was debited stays debited.", STOPPED)
+    except typer.Abort:
+        raise KeyboardInterrupt from None
     except BrokenPipeError:
         sys.exit(0)
     except _usage_error(typer.BadParameter) as problem:
         said = problem.format_message().rstrip(".")
         _stop(f"{said}{'' if said.endswith('?') else '.'} Hint: {_help(problem)}", 2) if said else sys.exit(2)
     except OSError as problem:
-        from hedgerow.cli.outputs import reason
+        from hedgerow.release.disk import reason
 
-        _stop(f"a file could not be read or written ({reason(problem)}); a release written before that is kept.", 2)
+        which = f'"{problem.filename}"' if isinstance(problem.filename, str) else "a file, or what is printed,"
+        _stop(f"{which} could not be read or written ({reason(problem)}); a release written before that is kept.", 2)
     except Exception as problem:
         _stop(f"an error of ours, not of your input: {_place(problem)}. No private value is shown here.", 1)
+
+
+def _tidy_up() -> None:
+    if "hedgerow.release.files" in sys.modules:
+        from hedgerow.release.files import remove_unfinished
+
+        remove_unfinished()
+
+
+def _flush() -> None:
+    """What was printed reaches its reader, or it is said that it did not."""
+    try:
+        sys.stdout.flush()
+    except OSError as problem:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # it would be tried again at the end
+        if isinstance(problem, BrokenPipeError):
+            raise
+        from hedgerow.release.disk import reason
+
+        _stop(f"what is printed could not be written ({reason(problem)}); the files are there.", 2)
 
 
 def _interrupt(*_: object) -> None:

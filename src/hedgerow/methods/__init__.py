@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
+from hedgerow import models
 from hedgerow.errors import OptionError, listing, suggestion
 from hedgerow.foreign import imported
 from hedgerow.methods.option import check, declared, values
+from hedgerow.models.model import Model
 
 _METHODS = {
     "aim": "hedgerow.methods.aim:AIM",
@@ -57,6 +59,35 @@ def build(name: str, options: Mapping[str, Any] | None = None) -> Any:
         given[option] = known[option].parsed(value)
     check(kind, name, given)
     return kind(**given)
+
+
+def refuse_unreadable(method: Any) -> None:
+    """Refuses a method whose release nobody could read, before anything is spent.
+
+    A method made elsewhere says what it returns by the annotation of `run`: classes of models, joined by |. `Model`
+    stands for those of this package, which every reader has.
+    """
+    run = type(method).run
+    if run.__module__.partition(".")[0] == __name__.partition(".")[0]:
+        return
+    said = f"{type(method).__module__}:{type(method).__qualname__}"
+    try:
+        annotated = get_type_hints(run).get("return")
+    except NameError:  # a name that only type checkers see
+        annotated = None
+    returned = [annotated] if isinstance(annotated, type) else list(get_args(annotated))
+    if not returned or not all(isinstance(model, type) for model in returned):
+        raise OptionError(
+            f"the method {said} does not say which model it returns, so nobody knows whether its release could be "
+            "read. Nothing was read. Hint: def run(self, curator, progress) -> Model for one of Hedgerow's own, or the "
+            "name of your class."
+        )
+    for model in returned:
+        if model is not Model:
+            try:
+                models.refuse_unreadable(model)
+            except OptionError as problem:
+                raise OptionError(f"releases of {said} could not be read: {problem} Nothing was read.") from None
 
 
 def options(method: Any) -> dict[str, Any]:

@@ -45,7 +45,7 @@ class Option:
             return "text" if isinstance(self.default, str) else "a list"
         kind = "a whole number" if isinstance(self.default, int) else "a number"
         bounds = [
-            f"{word} {bound:g}"
+            f"{word} {bound:,}"
             for word, bound in (
                 ("above", self.above),
                 ("of at least", self.at_least),

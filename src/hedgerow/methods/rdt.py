@@ -21,7 +21,7 @@ from hedgerow.methods.method import About
 from hedgerow.methods.option import Options, option
 from hedgerow.methods.shared.documents import attributes_of, read_names
 from hedgerow.methods.shared.start import TOTAL_SHARE, measure_one_ways
-from hedgerow.models.forests import Forest, RandomTrees
+from hedgerow.models.forests import MOST_SWEEPS, Forest, RandomTrees
 from hedgerow.models.histograms import Histograms, Part, project_to_simplex
 from hedgerow.models.model import Model
 from hedgerow.models.trees import RandomTree, clipped_leaves, expected_leaves, grow, shrunk_leaves, told
@@ -46,7 +46,7 @@ class RDT(Options):
         "columns to draw first, as year,agency; the others follow in the schema's order",
         read=lambda value: read_names(value, "order"),
     )
-    sweeps: int = option(2, "how often every attribute is drawn anew", at_least=1)
+    sweeps: int = option(2, "how often every attribute is drawn anew", at_least=1, at_most=MOST_SWEEPS)
     noise: str = option(
         "shrink",
         "shrink: a noisy leaf leans on its parent; clip: negative counts become 0, as printed",

@@ -10,8 +10,13 @@ import numpy.typing as npt
 
 from hedgerow.coded.domain import CodedTable, Counts, Domain, IntArray, Marginal
 from hedgerow.coded.recoding import Recoding
+from hedgerow.errors import ReleaseError
 from hedgerow.models.histograms import systematic
 from hedgerow.models.model import FromMarginals, Model, State
+from hedgerow.models.stored import LARGEST, Stored
+
+NORMALISED = 1e-9
+"""How far a sum of shares may lie from 1."""
 
 
 class Expanded(FromMarginals):
@@ -75,19 +80,32 @@ class Expanded(FromMarginals):
         return self.model.state().held_by(self.kind, {"attributes": list(self.recoding.maps)}, arrays)
 
     @classmethod
-    def from_state(cls, domain: Domain, state: State) -> Expanded:
-        from hedgerow.models import load
+    def from_state(cls, domain: Domain, stored: Stored) -> Expanded:
+        from hedgerow.models import read
 
-        names = state.values["attributes"]
-        recoding = Recoding(domain, {name: state.arrays[f"map{number}"] for number, name in enumerate(names)})
-        fill = {name: state.arrays[f"fill{number}"] for number, name in enumerate(names)}
-        return cls(load(recoding.target(), state.held()), recoding, fill)
+        maps: dict[str, IntArray] = {}
+        fill: dict[str, Counts] = {}
+        for number, name in enumerate(stored.names("attributes", domain)):
+            size = domain[name].size
+            maps[name] = stored.integers(f"map{number}", (size,), 0, size - 1)
+            fill[name] = stored.floats(f"fill{number}", (size,), 0.0, LARGEST)
+            if len(np.unique(maps[name])) != int(maps[name].max()) + 1:
+                raise ReleaseError(f'the release merges codes of "{name}" into some that stand for nothing.')
+            shared = int((np.bincount(maps[name]) > 1).sum())
+            stored.take(memory=64 * size, steps=30 * size, rows=shared + 4, python=20 * shared)
+        recoding = Recoding(domain, maps)
+        return cls(read(recoding.target(), stored.held()), recoding, fill)
 
 
 def _within(weights: Counts, mapping: IntArray) -> Counts:
-    """Weights normalised to sum to 1 over the codes that share a merged code (uniform where they sum to 0)."""
+    """Weights normalised to sum to 1 over the codes that share a merged code (uniform where they sum to 0).
+
+    Weights that are so already stay as they are, to the last bit: a model that was read draws what was written.
+    """
     groups = int(mapping.max()) + 1
     sizes = np.bincount(mapping, minlength=groups)
     sums = np.bincount(mapping, weights=weights, minlength=groups)
     spread = np.where(sums[mapping] > 0, weights, 1.0)
-    return spread / np.where(sums > 0, sums, sizes)[mapping]
+    whole = np.where(sums > 0, sums, sizes)
+    whole[np.abs(whole - 1) < NORMALISED] = 1.0
+    return spread / whole[mapping]

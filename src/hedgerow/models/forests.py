@@ -15,14 +15,17 @@ import numpy.typing as npt
 
 from hedgerow import _count
 from hedgerow.coded.domain import CodedTable, Codes, Counts, Domain, IntArray, Marginal
-from hedgerow.errors import HedgerowError
+from hedgerow.errors import HedgerowError, ReleaseError
 from hedgerow.models.histograms import Histograms
 from hedgerow.models.model import BLOCK_ROWS, FromMarginals, State, block_coins
 from hedgerow.models.records import shares_of
+from hedgerow.models.stored import Stored
 from hedgerow.models.trees import RandomTree
 
 ONE = 1 << 31
 """Distributions are written down in units of 2⁻³¹: drawing from them is arithmetic of whole numbers."""
+MOST_SWEEPS = 1_000
+MOST_NODES = (1 << 31) - 1
 GOLDEN = 0x9E3779B9
 """2³² divided by the golden ratio: multiples of it fill a circle evenly, whichever stretch of them is taken."""
 
@@ -168,15 +171,55 @@ class RandomTrees(FromMarginals):
         return State(self.kind, {"start": start.values, "labels": labels, "sweeps": self.sweeps}, arrays)
 
     @classmethod
-    def from_state(cls, domain: Domain, state: State) -> RandomTrees:
-        values, arrays = state.values, state.arrays
-        begin = {name[6:]: array for name, array in arrays.items() if name.startswith("start.")}
-        forests = [
-            Forest(label, *(arrays[f"{what}{number}"] for what in ("picks", "split", "child", "leaves")))
-            for number, label in enumerate(values["labels"])
-        ]
-        start = Histograms.from_state(domain, State(Histograms.kind, values["start"], begin))
-        return cls(start, forests, values["sweeps"])
+    def from_state(cls, domain: Domain, stored: Stored) -> RandomTrees:
+        inside = stored.held("start", Histograms.kind)
+        start = Histograms.from_state(domain, inside)
+        inside.finish()
+        labels, sweeps = stored.names("labels", domain), stored.whole("sweeps", 1, MOST_SWEEPS)
+        forests = [_forest(domain, stored, label, number, sweeps) for number, label in enumerate(labels)]
+        return cls(start, forests, sweeps)
+
+
+def _forest(domain: Domain, stored: Stored, label: str, number: int, sweeps: int) -> Forest:
+    """A forest of a state. The kernel walks it without looking where it steps, so every step is checked here."""
+    labels = domain[label].size
+    picks = stored.integers(f"picks{number}", (None,), 0, ONE, np.uint32)
+    sizes: IntArray = np.array([*domain.shape(_others(domain, label)), len(picks)], dtype=np.int64)
+    split = stored.integers(f"split{number}", (None,), -1, len(sizes) - 1, np.int32)
+    child = stored.integers(f"child{number}", (len(split),), 0, MOST_NODES)
+    leaves = stored.integers(f"leaves{number}", (None, labels), 0, ONE, np.uint32)
+    if len(split) > MOST_NODES or int(picks.sum(dtype=np.uint64)) != ONE:
+        raise ReleaseError(f'the trees of "{label}" in the release are too many, or picked with no chance in all.')
+    if (leaves.sum(axis=1, dtype=np.uint64) != ONE).any():
+        raise ReleaseError(f'a leaf of "{label}" in the release is no distribution.')
+    inner = split >= 0
+    wide = np.where(inner, sizes[split], 0)
+    if (child[~inner] >= len(leaves)).any():
+        raise ReleaseError(f'a tree of "{label}" in the release has leaves that are not there.')
+    if (inner & ((child <= np.arange(len(split))) | (child + wide > len(split)))).any():
+        raise ReleaseError(f'a tree of "{label}" in the release has children that are not there.')
+    depth = _depth(stored, child, wide, len(sizes))
+    stored.take(
+        memory=24 * len(split) + 56 * leaves.size,
+        steps=int(wide.sum()) + sweeps * 10 * leaves.size,
+        rows=sweeps * (depth + len(sizes) + 40),
+    )
+    return Forest(label, picks, split, child, leaves)
+
+
+def _depth(stored: Stored, child: IntArray, wide: IntArray, most: int) -> int:
+    """How many questions lead to the deepest leaf; each attribute, and the choice of a tree, is asked at most once."""
+    at = np.zeros(1, dtype=np.int64)
+    for depth in range(most + 1):
+        at = at[wide[at] > 0]
+        if not len(at):
+            return depth
+        stored.take(steps=8 * len(child))
+        begun = np.zeros(len(child) + 1, dtype=np.int64)
+        np.add.at(begun, child[at], 1)
+        np.add.at(begun, child[at] + wide[at], -1)
+        at = np.flatnonzero(np.cumsum(begun)[:-1])
+    raise ReleaseError("a tree of the release asks more questions in a row than there are attributes.")
 
 
 def even_uniforms(reached: Whole, rng: np.random.Generator) -> Whole:

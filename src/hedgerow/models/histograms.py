@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hedgerow.coded.domain import CodedTable, Counts, Domain, IntArray, Marginal
-from hedgerow.errors import HedgerowError
+from hedgerow.errors import HedgerowError, ReleaseError
 from hedgerow.models.model import FromMarginals, State
+from hedgerow.models.stored import MOST_CELLS, Stored
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,12 +88,21 @@ class Histograms(FromMarginals):
         return State(self.kind, values, arrays)
 
     @classmethod
-    def from_state(cls, domain: Domain, state: State) -> Histograms:
-        parts = [
-            Part(tuple(marginal), state.arrays[f"weights{number}"], state.arrays.get(f"cells{number}"))
-            for number, marginal in enumerate(state.values["marginals"])
-        ]
-        return cls(domain, parts, state.values["total"])
+    def from_state(cls, domain: Domain, stored: Stored) -> Histograms:
+        parts = [_part(domain, stored, *each) for each in enumerate(stored.marginals("marginals", domain))]
+        return cls(domain, parts, stored.total())
+
+
+def _part(domain: Domain, stored: Stored, number: int, marginal: Marginal) -> Part:
+    shape, every = stored.shape(domain, marginal), domain.cells(marginal)
+    cells: IntArray | None = None
+    if stored.has(f"cells{number}"):
+        if every > MOST_CELLS:
+            raise ReleaseError(f"a histogram of the release is over more than {MOST_CELLS:,} cells.")
+        cells = stored.integers(f"cells{number}", (None,), 0, every - 1)
+    listed = every if cells is None else len(cells)
+    stored.take(memory=8 * listed * (len(shape) + 8), steps=20 * listed * (len(shape) + 1), rows=4 * len(shape))
+    return Part(marginal, stored.weights(f"weights{number}", (listed,)), cells)
 
 
 def systematic(weights: Counts, rows: int, rng: np.random.Generator) -> IntArray:

@@ -31,18 +31,16 @@ class State:
         held = {f"{HELD}.{name}": array for name, array in self.arrays.items()}
         return State(kind, {HELD: {"kind": self.kind, "values": self.values}} | values, held | arrays)
 
-    def held(self) -> State:
-        """The state that `held_by` was called on."""
-        about, prefix = self.values[HELD], f"{HELD}."
-        arrays = {name.removeprefix(prefix): a for name, a in self.arrays.items() if name.startswith(prefix)}
-        return State(about["kind"], about["values"], arrays)
-
 
 class Model(Protocol):
-    """A public distribution over the rows of a domain."""
+    """A public distribution over the rows of a domain.
+
+    One that is made elsewhere is written down under its own name, `package.module:Class`. Its class method
+    `from_state(domain, stored)` makes it again from a `hedgerow.models.stored.Stored`, for readers who allow it.
+    """
 
     kind: str
-    """The name under which `hedgerow.models.load` finds this class."""
+    """The name under which `hedgerow.models.load` finds this class; `package.module:Class` for one made elsewhere."""
 
     @property
     def domain(self) -> Domain: ...

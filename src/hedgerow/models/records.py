@@ -16,9 +16,10 @@ import numpy.typing as npt
 
 from hedgerow import _records
 from hedgerow.coded.domain import CodedTable, Codes, Counts, Domain, Marginal
-from hedgerow.errors import HedgerowError
+from hedgerow.errors import HedgerowError, ReleaseError
 from hedgerow.models.histograms import systematic
 from hedgerow.models.model import FromMarginals, Model, State
+from hedgerow.models.stored import Stored
 
 ITERATIONS = 61
 DECAY = 0.84
@@ -32,6 +33,8 @@ FEWEST_EXCHANGES = 5
 are fewer."""
 REFERENCE_ROWS = 1 << 16
 """Rows at most from which the model answers marginals."""
+MOST_TARGET_CELLS = 1 << 31
+"""Cells of all targets together: the kernel numbers them in 32 bits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,8 +124,15 @@ class Records(_FromRows):
         return State(self.kind, values, _arrays(self.targets))
 
     @classmethod
-    def from_state(cls, domain: Domain, state: State) -> Records:
-        return cls(domain, _targets(state), state.values["total"])
+    def from_state(cls, domain: Domain, stored: Stored) -> Records:
+        targets = read_targets(domain, stored)
+        held = sum(len(target.marginal) for target in targets)
+        cells = sum(target.shares.size for target in targets)
+        codes = sum(attribute.size for attribute in domain)
+        # every iteration counts every target twice and shares out its cells by bisection
+        stored.take(memory=16 * codes, steps=20 * codes + 120 * ITERATIONS * cells, rows=6 * ITERATIONS * held)
+        stored.take(rows=EXCHANGES * (len(domain) + 4 * held))
+        return cls(domain, targets, stored.total())
 
 
 class Adjusted(_FromRows):
@@ -162,10 +172,13 @@ class Adjusted(_FromRows):
         return self.model.state().held_by(self.kind, values, _arrays(self.targets))
 
     @classmethod
-    def from_state(cls, domain: Domain, state: State) -> Adjusted:
-        from hedgerow.models import load
+    def from_state(cls, domain: Domain, stored: Stored) -> Adjusted:
+        from hedgerow.models import read
 
-        return cls(load(domain, state.held()), _targets(state))
+        targets = read_targets(domain, stored)
+        held = sum(len(target.marginal) for target in targets)
+        stored.take(rows=EXCHANGES * (len(domain) + 4 * held))
+        return cls(read(domain, stored.held()), targets)
 
 
 Columns = dict[str, np.ndarray[tuple[int], np.dtype[np.uint32]]]
@@ -204,9 +217,15 @@ def _arrays(targets: Sequence[Target]) -> dict[str, npt.NDArray[Any]]:
     return {f"shares{number}": target.shares for number, target in enumerate(targets)}
 
 
-def _targets(state: State) -> list[Target]:
-    marginals = [tuple(marginal) for marginal in state.values["marginals"]]
-    return [Target(marginal, state.arrays[f"shares{number}"]) for number, marginal in enumerate(marginals)]
+def read_targets(domain: Domain, stored: Stored) -> list[Target]:
+    """The targets that a state holds."""
+    marginals = stored.marginals("marginals", domain)
+    targets = [Target(each, stored.shares(f"shares{number}", domain, each)) for number, each in enumerate(marginals)]
+    cells = sum(target.shares.size for target in targets)
+    if cells > MOST_TARGET_CELLS:
+        raise ReleaseError(f"the targets of the release have more than {MOST_TARGET_CELLS:,} cells.")
+    stored.take(memory=48 * cells, steps=20 * cells)
+    return targets
 
 
 def shares_of(rows: Mapping[str, Codes], domain: Domain, marginal: Marginal) -> Counts:

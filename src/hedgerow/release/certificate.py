@@ -39,6 +39,8 @@ ENDED_EARLY = "The method was told that its time was up (--max-time) and took fe
 PUBLIC = "A public table was used; the publisher asserts that it does not depend on the private rows."
 OPINION = 1e-3
 """By what part another accountant's ε may exceed ours: it rounds losses up."""
+MOST_POINTS = 1 << 25
+"""Of the grid that it rounds to."""
 ACCESSES = {
     ("measure", "gaussian"),
     ("measure", "laplace"),
@@ -100,8 +102,8 @@ class Certificate:
         if self.person:
             said.append(
                 f"A person counts with at most {self.rows_per_person} rows; further rows were left out before "
-                "anything was counted, so people with many rows are under-represented. Rows that name no person count "
-                "together as one person."
+                "anything was counted, so people with many rows are under-represented. Rows that name no person "
+                "were left out too."
             )
         if self.ledger is None:
             said.append("The guarantee speaks of this release alone: no ledger adds it up with other releases.")
@@ -258,9 +260,17 @@ def _check_charges(certificate: Certificate) -> None:
         if not charge.cost() <= charge.amount:
             raise ReleaseError(f"{where} costs more than it states.")
         if charge.mechanism == "discovery":
-            least = discovery_threshold(charge.scale, charge.amount, charge.rows_per_person)
-            if any(query["threshold"] < least for query in charge.queries) or not charge.queries:
-                raise ReleaseError(f"{where} keeps values that its δ does not pay for.")
+            _check_discovery(where, charge)
+
+
+def _check_discovery(where: str, charge: Charge) -> None:
+    """One column is one query of weight 1: a person holds at most θ values of it, but θ more of any other."""
+    if len(charge.queries) != 1 or charge.weights != (1.0,) or charge.queries[0].keys() != {"column", "threshold"}:
+        raise ReleaseError(f"{where} discovers other than one column for its price.")
+    least = discovery_threshold(charge.scale, charge.amount, charge.rows_per_person)
+    threshold = charge.queries[0]["threshold"]
+    if type(threshold) is not int or threshold < least:
+        raise ReleaseError(f"{where} keeps values that its δ does not pay for.")
 
 
 def _check_totals(certificate: Certificate, stated: Mapping[str, Any]) -> None:
@@ -326,7 +336,7 @@ def second_opinion(certificate: Certificate) -> float | None:
     for pure ε, as the worst mechanism of its ε; what was not spent is handed over as one more Gaussian, or one more ε,
     because the guarantee is that of the whole. Losses are rounded to a grid, once a charge; it is so fine that all of
     that stays below `OPINION`. None where books were kept in ρ and a choice was made: that is less than what the
-    Gaussian would cost, so the two cannot agree.
+    Gaussian would cost, so the two cannot agree; and none where so fine a grid would not fit into memory.
     """
     from dp_accounting.pld import common
     from dp_accounting.pld import privacy_loss_distribution as pld
@@ -337,6 +347,8 @@ def second_opinion(certificate: Certificate) -> float | None:
         return None
     rounded_up = 2 * len(certificate.charges) + 3 if pure else 10  # Gaussian losses are rounded up and down
     grid = OPINION * certificate.budget.epsilon / rounded_up
+    if _width_of_losses(certificate.whole) > MOST_POINTS * grid:
+        return None
     composed = pld.identity(value_discretization_interval=grid)
     kinds = Counter((charge.mechanism, charge.scale, charge.sensitivity) for charge in certificate.charges)
     for (mechanism, scale, sensitivity), count in kinds.items():
@@ -361,6 +373,14 @@ def second_opinion(certificate: Certificate) -> float | None:
     # its distributions are cut at a small mass, so pure ε is asked for at a δ that is next to nothing
     delta = certificate.budget.delta - certificate.whole.delta
     return float(composed.get_epsilon_for_delta(delta if delta > 0 else 1e-12))
+
+
+def _width_of_losses(spent: Amount) -> float:
+    """From the least to the greatest privacy loss that is worth looking at."""
+    if spent.currency is Currency.PURE:
+        return 2 * spent.value
+    squared = spent.value if spent.currency is Currency.GDP else 2 * spent.value
+    return squared + 20 * math.sqrt(squared)
 
 
 # ---------------------------------------------------------------- plain values

@@ -26,6 +26,8 @@ from hedgerow.schema.presets import PREFIX, load
 from hedgerow.schema.reading import Text, Whole, as_text
 
 TODO = "TODO"
+MOST_CODES = 1 << 26
+"""Values and bins of all columns together."""
 
 
 class Schema(BaseModel):
@@ -116,7 +118,13 @@ class Schema(BaseModel):
         both = [name for name in self.ignore if name in self.columns]
         if both:
             raise ValueError(f'ignore: "{both[0]}" is also one of the columns')
-        attributes = [each.name for name, column in self.columns.items() for each in column.attributes(name)]
+        attributes: list[str] = []
+        codes = 0
+        for name, column in self.columns.items():
+            attributes += [each.name for each in column.attributes(name)]
+            codes += column.layout.size
+            if codes > MOST_CODES:
+                raise ValueError(f"columns: together they have more than {MOST_CODES:,} values and bins; use fewer")
         twice = [name for name, count in Counter(attributes).items() if count > 1]
         if twice:
             raise ValueError(f'columns: the coded name "{twice[0]}" stands for two things; rename a column')

@@ -75,6 +75,8 @@ def fit(
     if total is None:
         complete = [measurement for measurement in measurements if counts_every_row(measurement)]
         total = estimated_total(complete) if complete else 1.0
+    if not math.isfinite(total):
+        raise HedgerowError(f"a model needs a total that is a number, not {total}.")
     count = max(1.0, total)
     cliques = [measurement.query.attributes for measurement in measurements] + list(support or {})
     progress.worked(PLANNING * (len(domain) + len(cliques)))
@@ -86,11 +88,13 @@ def fit(
         return GraphicalModel(structure, base, count, limits.memory)
     oracle = proximal.Oracle(structure.network(), terms, count, progress)
     alpha = math.exp(-float(np.log(terms.precision).mean()))
-    if not proximal.minimise(oracle, base, alpha, TOLERANCE, most_calls, pairs, progress):
-        if not math.isfinite(oracle.best_loss):
+    converged = proximal.minimise(oracle, base, alpha, TOLERANCE, most_calls, pairs, progress)
+    if not math.isfinite(oracle.best_loss):
+        if np.isneginf(base).any():
             raise HedgerowError("the structural zeros exclude every row; nothing could be fitted.")
-        if most_calls >= MOST_CALLS:
-            mirror.descend(oracle, TOLERANCE, MOST_CALLS, progress)
+        raise HedgerowError("the measurements are too far from any distribution to be fitted; nothing was.")
+    if not converged and most_calls >= MOST_CALLS:
+        mirror.descend(oracle, TOLERANCE, MOST_CALLS, progress)
     return GraphicalModel(structure, oracle.best, count, limits.memory)
 
 
@@ -165,11 +169,15 @@ def _base(structure: Plan, start: GraphicalModel | None, share: float, support: 
     layout = structure.layout
     base = np.zeros(structure.leaf_cells)
     if start is not None:
+        if start.domain.names != layout.domain.names or start.plan.layout.sizes != layout.sizes:
+            raise HedgerowError("a search can start from a model of the same domain only; this one has another domain.")
         for leaf, index in zip(start.plan.leaves, start.plan.leaf_places, strict=True):
             _add(structure, leaf, share * start.potentials[index], base)
     for marginal, possible in support.items():
         if layout.domain.marginal(marginal) != marginal:
             raise HedgerowError(f"the attributes of {marginal} must be distinct and in domain order.")
+        if np.size(possible) != layout.domain.cells(marginal):
+            raise HedgerowError(f"the support of {' × '.join(marginal)} needs one entry per cell.")
         zeros = np.where(np.asarray(possible, dtype=bool), 0.0, -np.inf)
         _add(structure, layout.axes(marginal), layout.stored(zeros, marginal), base)
     return base

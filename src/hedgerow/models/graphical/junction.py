@@ -69,7 +69,8 @@ class Layout:
     def shown(self, table: npt.NDArray[np.float64], axes: Sequence[int]) -> npt.NDArray[np.float64]:
         """A stored table with its axes in domain order."""
         order = sorted(range(len(axes)), key=lambda number: self.places[axes[number]])
-        return np.ascontiguousarray(table.reshape(self.shape(axes)).transpose(order))
+        shaped = table.reshape(self.shape(axes)).transpose(order)
+        return np.ascontiguousarray(shaped).reshape(shaped.shape)  # NumPy makes a line of a single number
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,13 @@ from hedgerow.errors import HedgerowError, LimitError, ReleaseError
 from hedgerow.models.graphical.inference import Inference, TooLargeError
 from hedgerow.models.graphical.junction import Plan, plan
 from hedgerow.models.model import FromMarginals, State, block_coins
+from hedgerow.models.stored import Stored
 from hedgerow.progress import Limits
 
 SAMPLE_ROWS = 1 << 20
 """Rows drawn once to estimate marginals that cannot be computed exactly."""
+LARGEST_POTENTIAL = 1e12
+"""Sums of so large potentials still tell weights apart; no fit comes near."""
 
 
 class GraphicalModel(FromMarginals):
@@ -139,11 +142,20 @@ class GraphicalModel(FromMarginals):
         return State(self.kind, values, {"potentials": self.potentials})
 
     @classmethod
-    def from_state(cls, domain: Domain, state: State) -> GraphicalModel:
+    def from_state(cls, domain: Domain, stored: Stored) -> GraphicalModel:
         """The same model: the elimination order is part of the state, so the same seed draws the same rows."""
-        values = state.values
-        structure = plan(domain, [tuple(clique) for clique in values["cliques"]], values["order"])
-        potentials = np.ascontiguousarray(state.arrays["potentials"], dtype=np.float64)
-        if potentials.shape != (structure.leaf_cells,) or sorted(values["order"]) != sorted(domain.names):
-            raise ReleaseError("the model's potentials do not fit its cliques; the release is damaged.")
-        return cls(structure, potentials, values["total"])
+        cliques, order = stored.marginals("cliques", domain), stored.names("order", domain)
+        if len(order) != len(domain):
+            raise ReleaseError("the model of the release is damaged: its order leaves attributes out.")
+        named = sum(map(len, cliques))
+        stored.take(python=len(cliques) ** 2 + (len(domain) + len(cliques)) * (len(domain) + named))
+        structure = plan(domain, cliques, order)
+        if structure.cliques != cliques:
+            raise ReleaseError("the model of the release is damaged: its cliques are not those that it would write.")
+        # a drawn value is looked for in the products of its bucket, in up to 16 slices of a block
+        products = sum(structure.layout.cells(step.scope) * (len(step.inputs) + 1) for step in structure.buckets)
+        stored.take(memory=structure.bytes, steps=4 * structure.leaf_cells + 20 * products, rows=20 * len(domain))
+        potentials = stored.floats(
+            "potentials", (structure.leaf_cells,), -LARGEST_POTENTIAL, LARGEST_POTENTIAL, zeros=True
+        )
+        return cls(structure, potentials, stored.total())

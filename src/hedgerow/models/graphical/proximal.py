@@ -174,9 +174,9 @@ def minimise(
         loss_now = oracle.terms.loss(point.answers)
         scale = oracle.terms.scale(loss_now)
         gained = abs(loss - loss_now)
-        if finely and gained <= tolerance * scale:
+        if finely and not gained > tolerance * scale:  # so too where a loss is no number
             return True
-        finely = gained <= ROUGHLY * scale
+        finely = not gained > ROUGHLY * scale
         growth = GROWTH
         loss, multipliers, potentials = loss_now, point.multipliers, point.potentials
         log_partition, answers = point.log_partition, point.answers

@@ -133,6 +133,8 @@ def _term(layout: Layout, measurement: Measurement) -> Term:
     if not isinstance(query, MarginalQuery):
         raise HedgerowError(f"a graphical model answers marginal queries; {query!r} is not one.")
     axes = layout.axes(query.attributes)
+    if layout.domain.shape(query.attributes) != query.base_shape:
+        raise HedgerowError(f"{query!r} was made for another domain than the model's.")
     precision = 1 / max(measurement.std, LEAST_STD)
     values = measurement.dense()
     if query.blocks is None and all(level is None for level in query.levels):

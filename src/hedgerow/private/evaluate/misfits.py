@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -13,8 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from hedgerow.errors import OptionError
-from hedgerow.pages.markup import tag
+from hedgerow.pages.markup import Markup, tag
 from hedgerow.pages.shell import private_page, table
+from hedgerow.private.identity import Spelling
+from hedgerow.private.sources.source import by_person
 from hedgerow.release.files import write_private
 from hedgerow.schema import Schema
 
@@ -60,9 +62,27 @@ def write_misfits(source: Source, schema: Schema, path: Path) -> list[Misfits]:
     """Count, and write a page marked PRIVATE that only its owner can read. Columns are named, values never."""
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
         raise OptionError(f'"{path}" cannot be written. Nothing was read.')
-    misfits = count_misfits(source.batches(list(schema.columns)), schema)
-    write_private(path, _page(schema, misfits))
+    unnamed = Unnamed(schema.person)
+    columns = list(dict.fromkeys([*schema.columns, *([schema.person] if schema.person is not None else [])]))
+    misfits = count_misfits(unnamed.noted(by_person(source, schema.person).batches(columns)), schema)
+    write_private(path, _page(schema, misfits, unnamed))
     return misfits
+
+
+class Unnamed:
+    """How many rows name nobody, noted while batches go by."""
+
+    def __init__(self, column: str | None):
+        self.column = column
+        self.rows = self.nobody = 0
+        self._spelled = Spelling()
+
+    def noted(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if self.column is not None:
+                self.rows += batch.num_rows
+                self.nobody += self._spelled(batch.column(self.column)).null_count
+            yield batch
 
 
 def _settled(schema: Schema) -> Schema:
@@ -88,7 +108,14 @@ def _fates(schema: Schema, misfits: Misfits) -> str:
     return "; ".join(f"{name}: {fate}" for name, count, fate in sorts if count)
 
 
-def _page(schema: Schema, misfits: list[Misfits]) -> str:
+def _about(unnamed: Unnamed) -> list[Markup]:
+    if unnamed.column is None:
+        return []
+    said = f'{unnamed.nobody:,} of {unnamed.rows:,} rows name no person in "{unnamed.column}"; they are left out.'
+    return [tag("p", said)]
+
+
+def _page(schema: Schema, misfits: list[Misfits], unnamed: Unnamed) -> str:
     name = schema.dataset or "this table"
     rows = [
         [
@@ -107,6 +134,7 @@ def _page(schema: Schema, misfits: list[Misfits]) -> str:
         tag("h1", f"Misfits of {name}"),
         tag("p", "Values that the schema does not hold. They are not errors: each is coded as the last column says."),
         tag("p", "Not readable: text where a number, a code or a date is declared."),
+        *_about(unnamed),
         tag("p", "Exact counts of real rows: do not set bounds from them."),
         table(header, rows, figures=(1, 2, 3, 4)),
     )

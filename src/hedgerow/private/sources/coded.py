@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 def with_columns_of(encoding: Encoding, source: Source, what: str) -> Source:
     """The source, if it has every column of the encoding; further columns are not looked at."""
-    refuse_lacking(source.header(), encoding.columns, encoding.columns, f"the {what} table")
+    declared = [*encoding.columns, *([encoding.person] if encoding.person is not None else [])]
+    refuse_lacking(source.header(), encoding.columns, declared, f"the {what} table")
     return source
 
 

@@ -17,12 +17,13 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
 from hedgerow.errors import TableError
 from hedgerow.private.engines.sql.location import is_url, open_database
+from hedgerow.private.identity import spelled_objects
 from hedgerow.private.sources.validation import validated
 from hedgerow.schema.header import refuse_lacking, refuse_twice
 from hedgerow.schema.spreadsheets import unguarded, unguarded_name
@@ -48,6 +49,20 @@ class Source(Protocol):
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """All rows of the named columns, at most BATCH_ROWS at a time. Files and frames can be read again."""
         ...
+
+
+@runtime_checkable
+class NamingSource(Source, Protocol):
+    """A table whose columns, as they are read, do not tell every two values apart."""
+
+    def by_person(self, person: str) -> Source:
+        """The same table, but in the column `person` different ids stay different and equal ones equal."""
+        ...
+
+
+def by_person(source: Source, person: str | None) -> Source:
+    """The table as it must be read where rows are bounded: ids as `hedgerow.private.identity` tells them apart."""
+    return source.by_person(person) if person is not None and isinstance(source, NamingSource) else source
 
 
 def open_source(table: Any) -> Source:
@@ -284,11 +299,16 @@ def _places(reader: Any) -> range:
 
 
 class FrameSource:
-    """A pandas frame. Columns of Python objects are read as text, whatever the rows hold."""
+    """A pandas frame. Columns of Python objects are read as text, whatever the rows hold; persons by value."""
 
-    def __init__(self, frame: Any):
+    def __init__(self, frame: Any, person: str | None = None):
         self._frame = frame
+        self._person = person
         self._header = unique_names([str(label) for label in frame.columns], "the frame")
+
+    def by_person(self, person: str) -> FrameSource:
+        """Objects that name persons are told apart by value, not by how Python writes them."""
+        return FrameSource(self._frame, person)
 
     def header(self) -> tuple[str, ...]:
         return self._header
@@ -296,9 +316,18 @@ class FrameSource:
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         wanted = wanted_columns(columns, self._header, "the frame")
         series = {name: self._frame.iloc[:, self._header.index(name)] for name in wanted}
+        ids = None
+        if self._person in series and series[self._person].dtype == object:
+            objects = series[self._person]
+            ids = spelled_objects(None if gone else one for one, gone in zip(objects, objects.isna(), strict=True))
         for begin in range(0, len(self._frame), BATCH_ROWS):
             with _reading("the frame", "it holds text that UTF-8 cannot write"):
-                arrays = [self._array(name, series[name].iloc[begin : begin + BATCH_ROWS]) for name in wanted]
+                arrays = [
+                    ids.slice(begin, BATCH_ROWS)
+                    if ids is not None and name == self._person
+                    else self._array(name, series[name].iloc[begin : begin + BATCH_ROWS])
+                    for name in wanted
+                ]
             yield validated(pa.RecordBatch.from_arrays(arrays, names=wanted), "the frame")
 
     @staticmethod

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,17 +13,16 @@ from hedgerow import __version__
 from hedgerow.budget.accounting import guarantee, whole
 from hedgerow.budget.amounts import Amount, Budget, Currency
 from hedgerow.coded.measurement import Answer
-from hedgerow.errors import OptionError, SchemaError, standing
-from hedgerow.methods import DEFAULT, build, options
+from hedgerow.errors import OptionError, standing
+from hedgerow.methods import options, refuse_unreadable
 from hedgerow.methods.method import Method
 from hedgerow.private.account import Account
 from hedgerow.private.discovery import Discoveries
-from hedgerow.private.journal import Journal, Journaled, refuse_unfinished
+from hedgerow.private.journal import Journal, Journaled
 from hedgerow.private.ledger import ROW, Ledger
 from hedgerow.private.mechanisms import Answering, Mechanisms
-from hedgerow.private.noise import UnsafeSeededStream
 from hedgerow.private.vault import Vault
-from hedgerow.progress import Limits, Progress
+from hedgerow.progress import Progress
 from hedgerow.release.bundle import Release
 from hedgerow.release.certificate import ENDED_EARLY, PUBLIC, REHEARSAL, UNSAFE, Certificate, versions
 
@@ -31,75 +30,6 @@ if TYPE_CHECKING:
     from hedgerow.coded.domain import CodedTable
     from hedgerow.private.engines.engine import Engine
     from hedgerow.schema import Encoding, Schema
-
-
-def synthesize(
-    table: Any,
-    schema: Schema | str | Path,
-    budget: Budget,
-    method: Method | str = DEFAULT,
-    *,
-    public: Any = None,
-    ledger: str | Path | None = None,
-    limits: Limits | None = None,
-    seed: int = 0,
-    progress: Progress | None = None,
-    unsafe_noise_seed: int | None = None,
-    journal: str | Path | None = None,
-    resume: bool = False,
-) -> Release:
-    """Make a release of a private table.
-
-    `table` is a path (CSV, Parquet, Arrow, a folder of Parquet files), the URL of a table in a database
-    (duckdb://FILE/TABLE, postgres://HOST/DATABASE/TABLE, spark://TABLE), a pandas or polars frame, or anything with the
-    Arrow C interface; so is `public`, a table with the same columns that the user asserts to be public: it fills
-    in groups with `allowed: public`, and methods may learn from it. `seed` steers post-processing only; the privacy
-    noise cannot be seeded, except by `unsafe_noise_seed`, which voids the guarantee. Nothing is spent unless everything
-    could be checked beforehand. `journal` names a file that keeps the paid answers as they come; with `resume` the
-    answers in it are used instead of new ones. Remove it when the release is saved.
-    """
-    from hedgerow.private.engines import open_engine
-    from hedgerow.private.sources.sameness import refuse_as_public
-    from hedgerow.private.sources.source import described
-    from hedgerow.schema import Schema
-
-    progress = progress or Progress(limits)  # a limit of time becomes one of work before the table is opened
-    if not isinstance(budget, Budget):
-        raise OptionError(f"the budget must be a hedgerow.Budget(epsilon, delta), got {budget!r}. Nothing was read.")
-    if public is not None:
-        refuse_as_public(public, table)
-    if not isinstance(schema, Schema):
-        schema = Schema.load(schema)
-    chosen: Method = build(method) if isinstance(method, str) else method
-    books = Ledger(ledger) if ledger is not None else None
-    if books is not None:
-        if unsafe_noise_seed is not None:
-            raise OptionError("a ledger takes no release without a guarantee (--unsafe-noise-seed). Nothing was spent.")
-        if schema.dataset is None:
-            raise SchemaError(
-                f'the schema does not name its dataset, the ledger is for "{books.dataset}". Nothing was read. '
-                f'Hint: add "dataset: {books.dataset}" to the schema.'
-            )
-        if chosen.about.void is not None:
-            raise OptionError(f"a ledger takes no release without a guarantee: {chosen.about.void}. Nothing was read.")
-        if not resume:
-            if journal is not None:
-                refuse_unfinished(Path(journal))  # what was paid for is more help than how little is left
-            with standing(lambda: "Nothing was read or spent."):
-                books.check(schema.dataset, budget, schema.person or ROW)
-    if schema.discoveries and hasattr(table, "read_all"):
-        table = table.read_all()  # a reader can be read once, a discovery needs several passes
-    run = Run(schema, budget, chosen, seed, progress, public)
-    engine = open_engine(table, memory=run.progress.limits.memory)
-    schema.check_header(engine.header(), described(table))
-    mechanisms = Mechanisms() if unsafe_noise_seed is None else Mechanisms(UnsafeSeededStream(unsafe_noise_seed))
-    if journal is None:
-        return run.release(engine, mechanisms, books)
-    diary = Journal(Path(journal), run.identity(books), resume=resume)
-    try:
-        return run.release(engine, mechanisms, books, diary)
-    finally:
-        diary.close()
 
 
 @dataclass(frozen=True)
@@ -129,6 +59,7 @@ class Run:
         self, engine: Engine, mechanisms: Answering, ledger: Ledger | None = None, journal: Journal | None = None
     ) -> Release:
         """Prepare the engine, let the method ask, and put together what came of it."""
+        refuse_unreadable(self.method)
         discoveries = Discoveries.plan(self.schema, self.budget)
         amount = whole(self.budget, discoveries.direct_delta, self._currency(ledger))
         guarantee(amount, self.budget.delta)  # a budget that cannot be stated is refused before it is spent
@@ -207,10 +138,8 @@ class Run:
         self, ledger: Ledger, amount: Amount, entry: dict[str, Any], journal: Journal | None
     ) -> Callable[[], None]:
         def debit() -> None:
-            if journal is not None:
-                journal.begin()
-            nonce = None if journal is None else journal.nonce
-            written = ledger.debit(self.budget, amount, self.method.about.name, self.schema.person or ROW, nonce)
+            with nullcontext() if journal is None else journal.paying() as nonce:
+                written = ledger.debit(self.budget, amount, self.method.about.name, self.schema.person or ROW, nonce)
             entry.update(dataset=ledger.dataset, hash=written.digest)
 
         return debit
@@ -246,19 +175,16 @@ def description(method: Method) -> dict[str, Any]:
     }
 
 
-def rehearse(
-    schema: Schema, budget: Budget, method: Method, progress: Progress, public: Any = None, rows: int = 10_000
-) -> Release:
+def rehearse(run: Run, rows: int = 10_000) -> Release:
     """The same run on `rows` made-up rows, uniform over the declared domain: what would be asked, at what noise.
 
     The private table is not opened. A method that adapts to its answers may take other turns on the real one.
     """
     from hedgerow.private.engines import open_engine
 
-    if public is not None:
-        schema = with_public_groups(schema, public)
+    schema = run.schema if run.public is None else with_public_groups(run.schema, run.public)
     engine = open_engine(_made_up(schema, rows))
-    release = Run(schema, budget, method, 0, progress, public).release(engine, Mechanisms())
+    release = replace(run, schema=schema, seed=0).release(engine, Mechanisms())
     release.certificate = replace(release.certificate, void=REHEARSAL)
     return release
 
