@@ -2,10 +2,10 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-SOURCES := pyproject.toml CMakeLists.txt $(wildcard kernels/*)
+SOURCES := pyproject.toml CMakeLists.txt $(filter-out kernels/sanitized,$(wildcard kernels/*))
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help setup demo test test-engines lint types audit bench quality wheel lock clean
+.PHONY: help setup demo test test-engines lint types audit sanitize bench quality wheel lock clean
 
 help:
 	@echo "make demo    set up and make a synthetic table from sample data"
@@ -13,6 +13,7 @@ help:
 	@echo "make test-engines  every method on DuckDB, PostgreSQL and Spark (needs both servers' programs)"
 	@echo "make setup   set up .venv and build the kernels"
 	@echo "make audit   the long privacy audits"
+	@echo "make sanitize  the tests and random calls on kernels with address and undefined-behaviour sanitizers"
 	@echo "make bench   speed side by side with peers"
 	@echo "make quality error of every method on the field's tables (needs them; long)"
 	@echo "make wheel   a wheel that installs without a compiler, in dist/"
@@ -67,6 +68,19 @@ types: $(VENV)/ready-test
 audit: $(VENV)/ready-test
 	@$(BIN)/hedgerow audit -o docs/understand/audit.md --overwrite
 	@$(BIN)/python -m pytest -n 2 -m audit -v
+
+# TESTS names other files, CALLS another number of random calls, SANITIZER=thread looks for data races instead.
+# Left out: what starts a browser, a database server or Java, which do not run under a sanitizer's runtime.
+SANITIZER ?= address
+TESTS     ?= tests --ignore tests/test_browser.py --ignore tests/test_databases.py
+CALLS     ?= 1000000
+sanitize: $(VENV)/ready-test
+	@echo "==> building the kernels with sanitizers ($(SANITIZER))"
+	@kernels/sanitized $(SANITIZER) -c 'from hedgerow import _count, _model, _records'
+	@echo "==> tests"
+	@kernels/sanitized $(SANITIZER) -m pytest -p no:cacheprovider $(TESTS)
+	@echo "==> $(CALLS) random calls"
+	@kernels/sanitized $(SANITIZER) tests/kernel_calls.py $(CALLS)
 
 bench: $(VENV)/ready-bench $(VENV)/ready-engines
 	@$(BIN)/python -m bench

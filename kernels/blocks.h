@@ -6,6 +6,7 @@
 // condition on every part separately, so the projection is a weighted average per part, and exact.
 #pragma once
 
+#include <mutex>
 #include <utility>
 
 #include "contraction.h"
@@ -37,24 +38,31 @@ class Blocks {
            const std::vector<std::pair<int, Axes>>& blocks, std::vector<double> precisions,
            const std::vector<Axes>& overlaps)
         : precisions_(std::move(precisions)) {
-        int64_t place = 0;
+        check_sizes(sizes);
+        if (precisions_.size() != blocks.size()) throw std::invalid_argument("one precision per block is needed");
         std::vector<int64_t> leaf_place;
         for (const Axes& leaf : leaves) {
-            leaf_place.push_back(place);
-            place += cells(leaf, sizes);
+            check_axes(leaf, sizes);
+            leaf_place.push_back(leaf_cells);
+            leaf_cells = checked_sum(leaf_cells, cells(leaf, sizes), "cells of all leaves");
         }
-        leaf_cells = place;
-        for (const Axes& overlap : overlaps) overlap_cells_.push_back(cells(overlap, sizes));
+        for (const Axes& overlap : overlaps) {
+            check_axes(overlap, sizes);
+            overlap_cells_.push_back(cells(overlap, sizes));
+        }
         members_.resize(overlaps.size());
         for (size_t b = 0; b < blocks.size(); ++b) {
             const auto& [leaf, axes] = blocks[b];
+            check_axes(axes, sizes);
             Block block;
-            block.leaf_place = leaf_place.at(leaf);
+            block.leaf_place = leaf_place[checked_index(leaf, leaves.size(), "a leaf")];
+            if (!std::includes(leaves[leaf].begin(), leaves[leaf].end(), axes.begin(), axes.end()))
+                throw std::invalid_argument("a block's axes must be among those of its leaf");
             block.place = block_cells;
             block.count = cells(axes, sizes);
             block.nest = Nest({leaves[leaf]}, axes, sizes);
             if (precisions_.at(b) > 0) find_parts(block, axes, overlaps, sizes, static_cast<int>(b));
-            block_cells += block.count;
+            block_cells = checked_sum(block_cells, block.count, "cells of all blocks");
             blocks_.push_back(std::move(block));
         }
     }
@@ -79,6 +87,7 @@ class Blocks {
     }
 
     int64_t leaf_cells = 0, block_cells = 0;
+    std::mutex busy;  // held while `project` uses the parts' tables
 
    private:
     struct Part {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
+#include <type_traits>
 #include <vector>
 
 namespace hedgerow {
@@ -13,11 +15,11 @@ namespace hedgerow {
 constexpr std::size_t TILE_ROWS = std::size_t{1} << 18;
 constexpr std::size_t BLOCK_ROWS = std::size_t{1} << 12;
 
-// Codes of `width` bytes each. Every code must be below the size that a query declares for it: the engine
-// checks that once, when it encodes.
+// Codes of `width` bytes each, all of them below `reach` where it is known.
 struct Column {
     const void *codes;
     std::size_t width;
+    std::uint64_t reach = 0;
 };
 
 // Bytes that hold every code below `size`.
@@ -31,6 +33,24 @@ template <class Use> void with_codes(const Column &column, Use &&use) {
     case 2: use(static_cast<const std::uint16_t *>(column.codes)); break;
     default: use(static_cast<const std::uint32_t *>(column.codes)); break;
     }
+}
+
+// One more than the largest code.
+inline std::uint64_t reach_of(const Column &column, std::size_t rows) {
+    std::uint64_t reach = 0;
+    with_codes(column, [&](const auto *codes) {
+        using Code = std::remove_cv_t<std::remove_pointer_t<decltype(codes)>>;
+        Code most = 0;
+        for (std::size_t row = 0; row < rows; ++row) most = std::max<Code>(most, codes[row]);
+        reach = rows ? std::uint64_t{most} + 1 : 0;
+    });
+    return reach;
+}
+
+// A code that a query does not know would be counted outside its table.
+inline const Column &require_below(const Column &column, std::uint64_t size) {
+    if (column.reach > size) throw std::invalid_argument("a column has a code outside the size that a query declares");
+    return column;
 }
 
 // The first column: cell ← code.

@@ -3,7 +3,7 @@
 // Every tensor is stored row-major with its axes in one global order (small attributes first), so the last axis of
 // a product is the longest and each operand either runs along it with stride 1 or stays put. No transposition, no
 // intermediate of the size of the product. Sums are taken in an order that does not depend on the vector width,
-// and products are never fused into sums, so every machine computes the same bits.
+// and products are never fused into sums, so it changes no bit. Logarithms come from the C library, which may.
 #pragma once
 
 #include <algorithm>
@@ -12,11 +12,15 @@
 #include <limits>
 #include <vector>
 
+#include "sizes.h"
+
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
 
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define HEDGEROW_CLONES  // which copy is taken is decided before a sanitizer's runtime is ready
+#elif defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
 #define HEDGEROW_CLONES __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
 #else
 #define HEDGEROW_CLONES
@@ -47,9 +51,25 @@ class NoDenormals {
 #endif
 };
 
+inline void check_sizes(const std::vector<int64_t>& sizes) {
+    checked_size(static_cast<int64_t>(sizes.size()), "attributes", MOST_ATTRIBUTES);
+    for (int64_t size : sizes)
+        if (checked_size(size, "values of an attribute", MOST_VALUES) == 0)
+            throw std::invalid_argument("every attribute needs at least one value");
+}
+
+// Axes are numbers of attributes, distinct and in order.
+inline void check_axes(const Axes& axes, const std::vector<int64_t>& sizes) {
+    for (size_t i = 0; i < axes.size(); ++i) {
+        checked_index(axes[i], sizes.size(), "an axis");
+        if (i && axes[i] <= axes[i - 1]) throw std::invalid_argument("axes must be distinct and in ascending order");
+    }
+}
+
+// Cells of a table whose axes and sizes were checked.
 inline int64_t cells(const Axes& axes, const std::vector<int64_t>& sizes) {
     int64_t count = 1;
-    for (int axis : axes) count *= sizes[axis];
+    for (int axis : axes) count = checked_product(count, sizes[axis], "cells of a table");
     return count;
 }
 
@@ -380,7 +400,7 @@ inline void spread(const Nest& nest, const double* const* inputs, const double* 
     } while (odometer.advance());
 }
 
-// out[j] = e^(in[j] − shift), 0 below e^−708. Written out so that it is vectorised and the same on every machine.
+// out[j] = e^(in[j] − shift), 0 below e^−708. Written out so that it is vectorised, and the same at every width.
 __attribute__((always_inline)) inline void exponentials_of(const double* in, double shift, double* out, int64_t count) {
     constexpr double magic = 0x1.8p52;
     constexpr double log2e = 1.4426950408889634, ln2_high = 6.93147180369123816490e-01,
@@ -405,7 +425,7 @@ __attribute__((always_inline)) inline void exponentials_of(const double* in, dou
         p = p * r + 0.5;
         p = p * r + 1.0;
         p = p * r + 1.0;
-        int64_t bits, power;
+        uint64_t bits, power;
         __builtin_memcpy(&power, &shifted, 8);
         __builtin_memcpy(&bits, &p, 8);
         bits += power << 52;

@@ -5,11 +5,11 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
-#include <exception>
 #include <optional>
-#include <thread>
 
+#include "arrays.h"
 #include "job.h"
+#include "threads.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -23,12 +23,15 @@ using SplitArray = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb
 
 Table read_table(const std::vector<CodesArray> &arrays, std::size_t rows) {
     Table table{{}, rows};
+    if (arrays.empty() && rows) throw std::invalid_argument("a table without columns has no rows");
+    require_aligned(arrays);
     for (const CodesArray &array : arrays) {
         const bool narrow = array.dtype().code == static_cast<std::uint8_t>(nb::dlpack::dtype_code::UInt) &&
-                            array.dtype().bits <= 32 && array.dtype().lanes == 1;
+                            array.dtype().bits % 8 == 0 && array.dtype().bits <= 32 && array.dtype().lanes == 1;
         if (!narrow) throw std::invalid_argument("columns must be uint8, uint16 or uint32 arrays");
         if (array.size() != rows) throw std::invalid_argument("columns must be as long as the table");
-        table.columns.push_back({array.data(), static_cast<std::size_t>(array.dtype().bits / 8)});
+        const auto width = static_cast<std::size_t>(array.dtype().bits / 8);
+        table.columns.push_back({array.data(), width, 0});
     }
     return table;
 }
@@ -63,6 +66,7 @@ struct Marginal {
     static std::optional<Map> borrow(const std::optional<MapArray> &map) {
         if (!map) return std::nullopt;
         if (map->size() == 0) throw std::invalid_argument("a map needs at least one entry");
+        require_aligned(*map);
         return Map{map->data(), map->size()};
     }
 };
@@ -72,8 +76,9 @@ struct LabelledTree {
 
     LabelledTree(std::vector<std::size_t> places, const std::vector<std::uint64_t> &sizes, const SplitArray &split,
                  const MapArray &child, std::uint64_t leaves, std::optional<std::size_t> label, std::uint64_t label_size)
-        : plan{std::move(places), read_tree(sizes, split, child), label, leaves, label_size} {
+        : plan{std::move(places), sizes, read_tree(sizes, split, child), label, leaves, label_size} {
         if (plan.places.size() != sizes.size()) throw std::invalid_argument("a tree needs one size per attribute");
+        if (leaves > MOST_VALUES) refuse_size("leaves of a tree", MOST_VALUES);
         for (std::size_t node = 0; node < split.size(); ++node)
             if (split.data()[node] < 0 && static_cast<std::uint64_t>(child.data()[node]) >= leaves)
                 throw std::invalid_argument("a tree's leaves must be numbered below their count");
@@ -81,6 +86,8 @@ struct LabelledTree {
 
     static Tree read_tree(const std::vector<std::uint64_t> &sizes, const SplitArray &split, const MapArray &child) {
         if (split.size() != child.size()) throw std::invalid_argument("a tree needs one child per node");
+        require_aligned(split);
+        require_aligned(child);
         return Tree(split.data(), child.data(), split.size(), sizes);
     }
 };
@@ -112,33 +119,23 @@ void run_share(const Table &table, const std::vector<Query> &queries, std::uint6
 std::vector<Answer> run_all(const Table &table, const std::vector<Query> &queries, std::uint64_t dense_cells,
                             std::size_t threads) {
     std::vector<Answer> answers(queries.size());
-    std::vector<std::exception_ptr> failures(threads);
-    const auto share = [&](std::size_t number) {
-        try {
-            run_share(table, queries, dense_cells, number, threads, answers);
-        } catch (...) {
-            failures[number] = std::current_exception();
-        }
-    };
-    std::vector<std::thread> others;
-    for (std::size_t number = 1; number < threads; ++number) others.emplace_back(share, number);
-    share(0);
-    for (std::thread &other : others) other.join();
-    for (const std::exception_ptr &failure : failures)
-        if (failure) std::rethrow_exception(failure);
+    run_shares(threads, [&](std::size_t number) { run_share(table, queries, dense_cells, number, threads, answers); });
     return answers;
 }
 
-// Hands a vector to numpy without copying it.
-template <class Vector> nb::object to_numpy(Vector values) {
-    auto *owned = new Vector(std::move(values));
-    nb::capsule owner(owned, [](void *held) noexcept { delete static_cast<Vector *>(held); });
-    return nb::cast(nb::ndarray<nb::numpy, typename Vector::value_type, nb::ndim<1>>(owned->data(), {owned->size()}, owner));
+// The queries themselves; `held` keeps them alive, whatever becomes of the list that they came in.
+std::vector<Query> read_queries(const std::vector<nb::object> &held) {
+    std::vector<Query> queries(held.size());
+    for (std::size_t i = 0; i < held.size(); ++i)
+        if (held[i].is_none() || !nb::try_cast(held[i], queries[i]))
+            throw nb::type_error("queries are marginals and trees");
+    return queries;
 }
 
-nb::list count(const std::vector<CodesArray> &columns, std::size_t rows, const std::vector<Query> &queries,
+nb::list count(const std::vector<CodesArray> &columns, std::size_t rows, const std::vector<nb::object> &held,
                std::uint64_t dense_cells, std::size_t threads) {
     const Table table = read_table(columns, rows);
+    const std::vector<Query> queries = read_queries(held);
     std::vector<Answer> answers;
     {
         nb::gil_scoped_release unlocked;
@@ -160,10 +157,14 @@ nb::object find_leaves(const std::vector<CodesArray> &columns, std::size_t rows,
     std::vector<std::uint32_t> leaves(rows);
     {
         nb::gil_scoped_release unlocked;
-        std::vector<Column> used;
-        for (const std::size_t place : tree.plan.places) used.push_back(table.at(place));
+        std::vector<Column> columns(tree.plan.places.size());
+        for (const std::size_t i : tree.plan.tree.used()) {
+            columns[i] = table.at(tree.plan.places[i]);
+            columns[i].reach = reach_of(columns[i], rows);
+            require_below(columns[i], tree.plan.sizes[i]);
+        }
         std::vector<std::uint32_t> space;
-        tree.plan.tree.find_leaves(used, 0, rows, space, leaves.data());
+        tree.plan.tree.find_leaves(columns, 0, rows, space, leaves.data());
     }
     return to_numpy(std::move(leaves));
 }

@@ -58,7 +58,7 @@ class Sampler {
         for (int64_t i = rows_ - 1; i > 0; --i)
             std::swap(order_[i], order_[coins_.below(static_cast<uint32_t>(i + 1))]);
         for (auto bucket = network_.buckets.rbegin(); bucket != network_.buckets.rend(); ++bucket) {
-            const int attribute = eliminated(*bucket);
+            const int attribute = bucket->attribute;
             if (columns_[attribute].width == 1) {
                 fill<uint8_t>(*bucket, attribute);
             } else if (columns_[attribute].width == 2) {
@@ -67,13 +67,6 @@ class Sampler {
                 fill<uint32_t>(*bucket, attribute);
             }
         }
-    }
-
-    int eliminated(const Bucket& bucket) const {
-        const Axes& kept = network_.axes[bucket.output];
-        for (int axis : network_.axes[bucket.inputs[0]])
-            if (!std::binary_search(kept.begin(), kept.end(), axis)) return axis;
-        throw std::logic_error("a bucket that eliminates nothing");
     }
 
     template <typename Visit>
@@ -89,10 +82,7 @@ class Sampler {
 
     // Numbers the groups of rows that agree on the neighbours, and counts them.
     void form_groups(const Axes& neighbours) {
-        int64_t count = 1;
-        bool fits = true;
-        for (int axis : neighbours) fits = fits && !__builtin_mul_overflow(count, network_.sizes[axis], &count);
-        if (!fits) throw std::length_error("the neighbours of one attribute have more cells than a number can hold");
+        const int64_t count = cells(neighbours, network_.sizes);
         group_.assign(rows_, 0);
         cell_.clear();
         if (count <= std::max<int64_t>(1 << 16, 2 * rows_)) {
@@ -183,7 +173,7 @@ class Sampler {
         }
         double sum = 0;
         for (double& weight : cumulative_) weight = sum += weight;
-        if (!(sum > 0)) throw std::logic_error("a drawn cell has no weight");
+        if (!(sum > 0) || !std::isfinite(sum)) throw std::logic_error("a drawn cell has no weight");
     }
 
     // Gives each value its rounded count of rows, in steps that come back to every part of the group again and again:

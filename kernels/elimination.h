@@ -5,7 +5,10 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 #include <vector>
+
+#include "sizes.h"
 
 namespace hedgerow {
 
@@ -13,8 +16,13 @@ namespace hedgerow {
 class Graph {
    public:
     Graph(int count, const std::vector<std::vector<int>>& cliques)
-        : count(count), words_((count + 63) / 64), bits_(static_cast<size_t>(count) * words_, 0) {
-        for (const auto& clique : cliques) join(clique);
+        : count(static_cast<int>(checked_size(count, "attributes", MOST_ATTRIBUTES))),
+          words_((count + 63) / 64),
+          bits_(static_cast<size_t>(count) * words_, 0) {
+        for (const auto& clique : cliques) {
+            for (int a : clique) checked_index(a, static_cast<size_t>(count), "an attribute of a clique");
+            join(clique);
+        }
     }
 
     void join(const std::vector<int>& clique) {
@@ -39,11 +47,11 @@ class Graph {
     }
 
     // Pairs of neighbours that are not connected yet.
-    int fill(int a, const std::vector<int>& around) const {
-        int present = 0;
+    int64_t fill(int a, const std::vector<int>& around) const {
+        int64_t present = 0;
         for (int b : around)
             for (int w = 0; w < words_; ++w) present += __builtin_popcountll(row(a)[w] & row(b)[w]);
-        const int degree = static_cast<int>(around.size());
+        const auto degree = static_cast<int64_t>(around.size());
         return (degree * (degree - 1) - present) / 2;
     }
 
@@ -86,7 +94,9 @@ inline Elimination eliminate(Graph graph, const std::vector<double>& log_sizes, 
     const int count = graph.count;
     std::vector<double> log_cells(count), cost(count);
     std::vector<char> gone(count, 0), stale(count, 1), inside(count, 0);
-    for (int a : kept) gone[a] = 1;
+    for (int a : kept)
+        if (std::exchange(gone[checked_index(a, gone.size(), "a kept attribute")], 1))
+            throw std::invalid_argument("kept attributes must be distinct");
     Elimination result;
     for (size_t step = kept.size(); step < static_cast<size_t>(count); ++step) {
         int best = -1;
@@ -97,7 +107,7 @@ inline Elimination eliminate(Graph graph, const std::vector<double>& log_sizes, 
                 log_cells[a] = log_sizes[a];
                 for (int b : around) log_cells[a] += log_sizes[b];
                 const double log_work = log_cells[a] + std::log1p(STORING * std::exp(-log_sizes[a]));
-                cost[a] = rule == Rule::least_size ? log_work : graph.fill(a, around) + 1e-3 * log_work;
+                cost[a] = rule == Rule::least_size ? log_work : static_cast<double>(graph.fill(a, around)) + 1e-3 * log_work;
                 if (!tilt.empty()) cost[a] *= tilt[a];
                 stale[a] = 0;
             }

@@ -13,7 +13,7 @@ class Exchange {
    public:
     Exchange(Codes columns, int64_t rows, const std::vector<Target>& targets, Coins coins)
         : columns_(std::move(columns)), rows_(rows), width_(static_cast<int64_t>(targets.size())), coins_(coins),
-          held_(columns_.size()), cell_(rows * targets.size()) {
+          held_(columns_.size()), cell_(checked_product(rows, width_, "cells of all rows")) {
         for (size_t t = 0; t < targets.size(); ++t) lay_out(targets[t], t);
         leave_.resize(count_.size());
         join_.resize(count_.size());

@@ -29,7 +29,7 @@ inline Answer fold(const Answer &base, const Map &blocks, std::uint64_t dense_ce
     std::int64_t last = 0;
     for (std::size_t cell = 0; cell < blocks.size; ++cell) last = std::max(last, blocks.targets[cell]);
     const bool sparse = static_cast<std::uint64_t>(last) >= dense_cells;
-    Counts dense(sparse ? 0 : last + 1, 0);
+    Counts dense(sparse ? 0 : checked_size(last, "blocks that are counted one by one", MOST_DENSE) + 1, 0);
     const auto add = [&](std::size_t cell, std::int64_t count) {
         const std::int64_t block = blocks.targets[cell];
         if (block < 0 || count == 0) return;
@@ -64,7 +64,7 @@ class MarginalNumbers {
     void begin(Tile &tile) {
         columns_.clear();
         for (std::size_t i = 0; i < plan_.places.size(); ++i)
-            columns_.push_back(tile.column(plan_.places[i], plan_.levels[i]));
+            columns_.push_back(require_below(tile.column(plan_.places[i], plan_.levels[i]), plan_.shape[i]));
     }
 
     template <class Index> void number(std::size_t first, std::size_t rows, Index *cells, Workspace &) const {
@@ -88,8 +88,10 @@ class TreeNumbers {
 
     void begin(Tile &tile) {
         columns_.clear();
-        for (const std::size_t place : plan_.places) columns_.push_back(tile.column(place, {}));
-        if (plan_.label) label_ = tile.column(*plan_.label, {});
+        columns_.resize(plan_.places.size());
+        for (const std::size_t i : plan_.tree.used())
+            columns_[i] = require_below(tile.column(plan_.places[i], {}), plan_.sizes[i]);
+        if (plan_.label) label_ = require_below(tile.column(*plan_.label, {}), plan_.label_size);
     }
 
     template <class Index> void number(std::size_t first, std::size_t rows, Index *cells, Workspace &space) const {
@@ -111,6 +113,7 @@ template <class Numbers> class Job {
     Job(Numbers numbers, std::uint64_t dense_cells)
         : numbers_(std::move(numbers)), cells_(numbers_.cells()), dense_cells_(dense_cells) {
         if (sparse()) return;
+        checked_size(static_cast<std::int64_t>(cells_), "cells that are counted one by one", MOST_DENSE);
         counts_.resize(cells_);
         std::memset(counts_.data(), 0, cells_ * sizeof(std::int64_t));
     }

@@ -4,6 +4,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
+#include "arrays.h"
 #include "blocks.h"
 #include "draw.h"
 #include "elimination.h"
@@ -18,49 +19,82 @@ namespace {
 
 using Input = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Output = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Array = nb::ndarray<nb::numpy, double, nb::ndim<1>, nb::c_contig>;
+using View = nb::ndarray<nb::numpy, const double, nb::ndim<1>, nb::c_contig>;
+using Busy = std::lock_guard<std::mutex>;
 
 // A view of a network's table; it keeps the network alive and changes with the next calibration.
-Array view(nb::handle network, double* values, int64_t count) {
-    return Array(values, {static_cast<size_t>(count)}, network);
+View value(nb::handle_t<Network> self, int tensor) {
+    Network& network = nb::cast<Network&>(self);
+    const size_t number = checked_index(tensor, network.length.size(), "a tensor");
+    return View(network.value(tensor), {static_cast<size_t>(network.length[number])}, self);
+}
+
+View ratio(nb::handle_t<Network> self, int message) {
+    Network& network = nb::cast<Network&>(self);
+    const size_t number = checked_index(message, network.length.size(), "a message");
+    if (message < network.leaf_count) throw std::out_of_range("a leaf is no message: it has no ratio");
+    return View(network.ratio(message), {static_cast<size_t>(network.length[number])}, self);
 }
 
 double calibrate(Network& network, const Input& potentials, Output& marginals) {
     if (static_cast<int64_t>(potentials.shape(0)) != network.leaf_cells ||
         static_cast<int64_t>(marginals.shape(0)) != network.leaf_cells)
         throw std::invalid_argument("potentials and marginals must have one number per cell of every leaf");
+    require_aligned(potentials);
+    require_aligned(marginals);
+    Extents().written(marginals).read(potentials).require_disjoint();
     nb::gil_scoped_release released;
+    const Busy alone(network.busy);
     const NoDenormals flushed;
     return network.calibrate(potentials.data(), marginals.data());
 }
 
 void draw(Network& network, const std::vector<nb::ndarray<nb::ndim<1>, nb::c_contig, nb::device::cpu>>& columns,
           const std::vector<uint64_t>& words, bool systematic) {
-    if (columns.size() != network.sizes.size() || words.size() != 4)
-        throw std::invalid_argument("one column per attribute and four words are needed");
+    if (columns.size() != network.sizes.size()) throw std::invalid_argument("one column per attribute is needed");
+    require_aligned(columns);
     std::vector<Column> targets;
+    Extents extents;
     const int64_t rows = columns.empty() ? 0 : static_cast<int64_t>(columns[0].shape(0));
-    for (const auto& column : columns) {
+    for (size_t attribute = 0; attribute < columns.size(); ++attribute) {
+        const auto& column = columns[attribute];
         const int width = static_cast<int>(column.itemsize());
-        if (static_cast<int64_t>(column.shape(0)) != rows || (width != 1 && width != 2 && width != 4))
-            throw std::invalid_argument("columns must have the same length and codes of 1, 2 or 4 bytes");
+        const bool codes = column.dtype().code == static_cast<uint8_t>(nb::dlpack::dtype_code::UInt) &&
+                           column.dtype().lanes == 1 && (width == 1 || width == 2 || width == 4);
+        if (static_cast<int64_t>(column.shape(0)) != rows || !codes)
+            throw std::invalid_argument("columns must be uint8, uint16 or uint32 arrays of the same length");
+        if (network.sizes[attribute] - 1 >> 8 * width)
+            throw std::invalid_argument("a column is too narrow for the codes of its attribute");
+        extents.written(column);
         targets.push_back({column.data(), width});
     }
+    extents.require_disjoint();
+    const Coins coins = read_coins(words);
     nb::gil_scoped_release released;
+    const Busy alone(network.busy);
     const NoDenormals flushed;
-    Sampler(network, targets, rows, Coins(words.data()), systematic).draw();
+    Sampler(network, targets, rows, coins, systematic).draw();
 }
 
 void contract_tensors(const std::vector<int64_t>& sizes, const std::vector<Input>& inputs,
                       const std::vector<Axes>& axes, const Axes& kept, Output& out, bool logarithms) {
+    check_sizes(sizes);
+    check_axes(kept, sizes);
+    require_aligned(inputs);
+    require_aligned(out);
+    if (inputs.size() != axes.size()) throw std::invalid_argument("every tensor needs its axes");
+    Extents extents;
     std::vector<const double*> values;
     for (size_t i = 0; i < inputs.size(); ++i) {
-        if (static_cast<int64_t>(inputs[i].shape(0)) != cells(axes.at(i), sizes))
+        check_axes(axes[i], sizes);
+        if (static_cast<int64_t>(inputs[i].shape(0)) != cells(axes[i], sizes))
             throw std::invalid_argument("a tensor's length does not match its axes");
         values.push_back(inputs[i].data());
+        extents.read(inputs[i]);
     }
     const int64_t count = cells(kept, sizes);
     if (static_cast<int64_t>(out.shape(0)) != count) throw std::invalid_argument("the output does not match its axes");
+    extents.written(out).require_disjoint();
     nb::gil_scoped_release released;
     const NoDenormals flushed;
     const Nest nest(axes, kept, sizes);
@@ -71,6 +105,9 @@ void gather(const Blocks& blocks, const Input& marginals, Output& out) {
     if (static_cast<int64_t>(marginals.shape(0)) != blocks.leaf_cells ||
         static_cast<int64_t>(out.shape(0)) != blocks.block_cells)
         throw std::invalid_argument("marginals and blocks must have one number per cell");
+    require_aligned(marginals);
+    require_aligned(out);
+    Extents().written(out).read(marginals).require_disjoint();
     nb::gil_scoped_release released;
     const NoDenormals flushed;
     blocks.gather(marginals.data(), out.data());
@@ -80,6 +117,9 @@ void scatter(const Blocks& blocks, const Input& values, Output& leaves) {
     if (static_cast<int64_t>(leaves.shape(0)) != blocks.leaf_cells ||
         static_cast<int64_t>(values.shape(0)) != blocks.block_cells)
         throw std::invalid_argument("leaves and blocks must have one number per cell");
+    require_aligned(values);
+    require_aligned(leaves);
+    Extents().written(leaves).read(values).require_disjoint();
     nb::gil_scoped_release released;
     blocks.scatter(values.data(), leaves.data());
 }
@@ -87,13 +127,16 @@ void scatter(const Blocks& blocks, const Input& values, Output& leaves) {
 void project(Blocks& blocks, Output& values) {
     if (static_cast<int64_t>(values.shape(0)) != blocks.block_cells)
         throw std::invalid_argument("blocks must have one number per cell");
+    require_aligned(values);
     nb::gil_scoped_release released;
+    const Busy alone(blocks.busy);
     blocks.project(values.data());
 }
 
 using Pairs = std::vector<nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>>;
 
 void check_lengths(const Pairs& vectors, int64_t count) {
+    require_aligned(vectors);
     for (const auto& vector : vectors)
         if (static_cast<int64_t>(vector.shape(0)) != count) throw std::invalid_argument("vectors of different lengths");
 }
@@ -101,6 +144,7 @@ void check_lengths(const Pairs& vectors, int64_t count) {
 std::vector<double> inner_products(const Pairs& vectors, const Input& with) {
     const int64_t count = static_cast<int64_t>(with.shape(0));
     check_lengths(vectors, count);
+    require_aligned(with);
     std::vector<const float*> starts;
     for (const auto& vector : vectors) starts.push_back(vector.data());
     std::vector<double> products(vectors.size(), 0.0);
@@ -113,13 +157,19 @@ void add_combination(const std::vector<double>& factors, const Pairs& vectors, O
     const int64_t count = static_cast<int64_t>(to.shape(0));
     check_lengths(vectors, count);
     if (factors.size() != vectors.size()) throw std::invalid_argument("one factor per vector is needed");
+    require_aligned(to);
+    Extents extents;
     std::vector<const float*> starts;
-    for (const auto& vector : vectors) starts.push_back(vector.data());
+    for (const auto& vector : vectors) {
+        starts.push_back(vector.data());
+        extents.read(vector);
+    }
+    extents.written(to).require_disjoint();
     nb::gil_scoped_release released;
     add_multiples(starts.data(), factors.data(), static_cast<int>(starts.size()), to.data(), count);
 }
 
-// Which multiples of near-ties to try: a fixed sequence, so that every machine plans alike.
+// Which multiples of near-ties to try: a fixed sequence, so that a plan is the same each time.
 std::vector<double> tilts(int count, int attempt) {
     const uint64_t words[4] = {0x9E3779B97F4A7C15ULL, 0xBF58476D1CE4E5B9ULL, 0x94D049BB133111EBULL,
                                static_cast<uint64_t>(attempt)};
@@ -132,7 +182,11 @@ std::vector<double> tilts(int count, int attempt) {
 
 std::vector<double> logarithms_of(const std::vector<double>& sizes) {
     std::vector<double> result;
-    for (double size : sizes) result.push_back(std::log(size));
+    for (double size : sizes) {
+        if (!(size >= 1) || !std::isfinite(size))
+            throw std::invalid_argument("every attribute needs at least one value");
+        result.push_back(std::log(size));
+    }
     return result;
 }
 
@@ -159,25 +213,32 @@ std::vector<double> junction_cells(const std::vector<double>& sizes, const std::
     return result;
 }
 
+void check_counts(const Input& counts) {
+    require_aligned(counts);
+    for (size_t i = 0; i < counts.size(); ++i)
+        if (!std::isfinite(counts.data()[i])) throw std::invalid_argument("counts must be finite numbers");
+}
+
 Merges merge_sequence(const Input& sorted) {
+    check_counts(sorted);
+    if (!std::is_sorted(sorted.data(), sorted.data() + sorted.size()))
+        throw std::invalid_argument("counts must be in ascending order");
     nb::gil_scoped_release released;
     return IntervalMerger(sorted.data(), static_cast<int64_t>(sorted.shape(0))).run();
 }
 
 Splits split_sequence(const Input& counts, const std::vector<int64_t>& shape, int64_t most, bool by_mass) {
-    int64_t cells = shape.empty() ? 0 : 1;
-    for (int64_t size : shape) cells *= size;
-    if (cells < 1 || static_cast<int64_t>(counts.shape(0)) != cells)
+    if (shape.empty() || static_cast<int64_t>(counts.shape(0)) != checked_cells(shape, "cells of a table"))
         throw std::invalid_argument("a table needs one count per cell of its shape");
+    check_counts(counts);
     nb::gil_scoped_release released;
     return BoxSplitter(counts.data(), shape, by_mass ? Worth::mass : Worth::error).run(most);
 }
 
 void label_cells(const Splits& splits, int64_t blocks,
                  nb::ndarray<int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>& labels) {
-    int64_t cells = 1;
-    for (int64_t size : splits.shape) cells *= size;
-    if (static_cast<int64_t>(labels.shape(0)) != cells || blocks < 1 ||
+    require_aligned(labels);
+    if (static_cast<int64_t>(labels.shape(0)) != checked_cells(splits.shape, "cells of a table") || blocks < 1 ||
         blocks > static_cast<int64_t>(splits.blocks.size()) + 1)
         throw std::invalid_argument("labels need one entry per cell, and no more blocks than there are");
     nb::gil_scoped_release released;
@@ -193,17 +254,9 @@ NB_MODULE(_model, m) {
                       const std::vector<Network::Product>&>(),
              nb::arg("sizes"), nb::arg("leaves"), nb::arg("buckets"), nb::arg("joins"))
         .def("calibrate", &calibrate, nb::arg("potentials"), nb::arg("marginals").noconvert())
-        .def("draw", &draw, nb::arg("columns"), nb::arg("words"), nb::arg("systematic"))
-        .def("value",
-             [](nb::handle_t<Network> self, int tensor) {
-                 Network& network = nb::cast<Network&>(self);
-                 return view(self, network.value(tensor), network.length.at(tensor));
-             })
-        .def("ratio",
-             [](nb::handle_t<Network> self, int message) {
-                 Network& network = nb::cast<Network&>(self);
-                 return view(self, network.ratio(message), network.length.at(message));
-             })
+        .def("draw", &draw, nb::arg("columns").noconvert(), nb::arg("words"), nb::arg("systematic"))
+        .def("value", &value)
+        .def("ratio", &ratio)
         .def_ro("logarithms", &Network::logarithms);
     nb::class_<Blocks>(m, "Blocks")
         .def(nb::init<const std::vector<int64_t>&, const std::vector<Axes>&, const std::vector<std::pair<int, Axes>>&,

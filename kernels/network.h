@@ -6,6 +6,8 @@
 // linear space is kept unless that ratio is below e^-600, and everything is redone with logarithms otherwise.
 #pragma once
 
+#include <iterator>
+#include <mutex>
 #include <stdexcept>
 #include <utility>
 
@@ -16,6 +18,7 @@ namespace hedgerow {
 struct Bucket {
     std::vector<int> inputs;  // tensors: leaves first, then messages, then joins
     int output;
+    int attribute;  // what is summed out
     Nest nest;
 };
 
@@ -34,32 +37,39 @@ class Network {
     Network(std::vector<int64_t> sizes, std::vector<Axes> leaves, const std::vector<Product>& buckets,
             const std::vector<Product>& joins)
         : sizes(std::move(sizes)), axes(std::move(leaves)), leaf_count(static_cast<int>(axes.size())) {
-        int output = leaf_count;
+        check_sizes(this->sizes);
         for (const auto& [inputs, output_axes] : buckets) axes.push_back(output_axes);
         for (const auto& [inputs, output_axes] : joins) axes.push_back(output_axes);
-        for (const auto& [inputs, output_axes] : buckets)
-            this->buckets.push_back({inputs, output++, Nest(axes_of(inputs), output_axes, this->sizes)});
+        for (const Axes& each : axes) check_axes(each, this->sizes);
+        int64_t place = 0, inner = 0;
+        for (size_t t = 0; t < axes.size(); ++t) {
+            offset.push_back(place);
+            length.push_back(cells(axes[t], this->sizes));
+            place = checked_sum(place, length[t], "cells of a model's tables");
+            if (static_cast<int>(t) >= leaf_count) inner += length[t];
+        }
+        leaf_cells = place - inner;
+        const std::vector<int> attributes = eliminated(buckets);
+        check_joins(joins);
+        int output = leaf_count;
+        for (const auto& [inputs, output_axes] : buckets) {
+            const int attribute = attributes[output - leaf_count];
+            this->buckets.push_back({inputs, output++, attribute, Nest(axes_of(inputs), output_axes, this->sizes)});
+        }
         for (const auto& [inputs, output_axes] : joins) {
             Join join{inputs, output++, Nest(axes_of(inputs), output_axes, this->sizes), {}};
             for (int leaf : inputs) join.sums.emplace_back(std::vector<Axes>{output_axes}, axes.at(leaf), this->sizes);
             joins_.push_back(std::move(join));
         }
-        int64_t place = 0, inner = 0;
-        for (size_t t = 0; t < axes.size(); ++t) {
-            offset.push_back(place);
-            length.push_back(cells(axes[t], this->sizes));
-            place += length[t];
-            if (static_cast<int>(t) >= leaf_count) inner += length[t];
-        }
-        leaf_cells = place - inner;
         values.assign(place, 0.0);
         ratios.assign(inner, 0.0);
     }
 
     double* value(int tensor) { return values.data() + offset[tensor]; }
-    double* ratio(int message) { return ratios.data() + offset[message] - leaf_cells; }
+    double* ratio(int message) { return ratios.data() + (offset[message] - leaf_cells); }
 
-    // Probabilities of every leaf's cells into `marginals`; returns log Z (−∞ when nothing has weight).
+    // Probabilities of every leaf's cells into `marginals`; returns log Z (−∞ when nothing has weight, or when some
+    // potential is not a number).
     double calibrate(const double* potentials, double* marginals) {
         logarithms = false;
         double log_z = forward(potentials);
@@ -81,6 +91,7 @@ class Network {
     std::vector<double> ratios;  // for each message, belief / message: what the rest of the model says of its cells;
                                  // for each join, its belief
     bool logarithms = false;
+    std::mutex busy;  // held by whoever computes: callers on several threads wait for each other
 
    private:
     std::vector<Join> joins_;
@@ -93,13 +104,58 @@ class Network {
         return found;
     }
 
+    // The axes of some tensors together; each comes once, and is one of the `first` first tensors or of the `last` last.
+    Axes union_of(const std::vector<int>& tensors, size_t first, size_t last) const {
+        Axes found;
+        for (size_t i = 0; i < tensors.size(); ++i) {
+            const size_t tensor = checked_index(tensors[i], axes.size(), "an input");
+            if ((tensor >= first && tensor < axes.size() - last) ||
+                std::count(tensors.begin(), tensors.end(), tensors[i]) != 1)
+                throw std::invalid_argument("an input comes twice, or is computed only later");
+            found.insert(found.end(), axes[tensor].begin(), axes[tensor].end());
+        }
+        std::sort(found.begin(), found.end());
+        found.erase(std::unique(found.begin(), found.end()), found.end());
+        return found;
+    }
+
+    // The attribute that each bucket sums out. Every attribute goes once, and whatever mentions it goes with it: so rows
+    // can be drawn the other way round, and a bucket's neighbours have all been drawn before it.
+    std::vector<int> eliminated(const std::vector<Product>& products) const {
+        const size_t joins = axes.size() - leaf_count - products.size();
+        std::vector<char> gone(sizes.size(), 0);
+        std::vector<int> attributes;
+        for (const auto& [inputs, message] : products) {
+            const Axes scope = union_of(inputs, leaf_count + attributes.size(), joins);
+            Axes summed;
+            std::set_difference(scope.begin(), scope.end(), message.begin(), message.end(), std::back_inserter(summed));
+            const bool known = std::all_of(scope.begin(), scope.end(), [&](int axis) { return !gone[axis]; });
+            if (summed.size() != 1 || scope.size() != message.size() + 1 || !known)
+                throw std::invalid_argument("a bucket must sum one attribute out of its inputs, and each only once");
+            gone[summed[0]] = 1;
+            attributes.push_back(summed[0]);
+        }
+        if (attributes.size() != sizes.size()) throw std::invalid_argument("every attribute needs a bucket");
+        return attributes;
+    }
+
+    void check_joins(const std::vector<Product>& products) const {
+        for (const auto& [leaves, product] : products)
+            if (union_of(leaves, leaf_count, 0) != product)
+                throw std::invalid_argument("a join must have the axes of its leaves");
+    }
+
     double forward(const double* potentials) {
         ceiling_ = 0;
         for (int leaf = 0; leaf < leaf_count; ++leaf) {
             const double* in = potentials + offset[leaf];
             double largest = -std::numeric_limits<double>::infinity();
-            for (int64_t c = 0; c < length[leaf]; ++c) largest = std::max(largest, in[c]);
-            if (!std::isfinite(largest)) return -std::numeric_limits<double>::infinity();
+            bool numbers = true;
+            for (int64_t c = 0; c < length[leaf]; ++c) {
+                largest = std::max(largest, in[c]);
+                numbers &= in[c] == in[c];
+            }
+            if (!std::isfinite(largest) || !numbers) return -std::numeric_limits<double>::infinity();
             ceiling_ += largest;
             if (logarithms) {
                 for (int64_t c = 0; c < length[leaf]; ++c) value(leaf)[c] = in[c] - largest;

@@ -5,25 +5,22 @@
 #include <map>
 #include <optional>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "columns.h"
+#include "sizes.h"
 #include "tree.h"
 
 namespace hedgerow {
 
-constexpr std::uint64_t MOST_CELLS = std::uint64_t{1} << 62;
+// Cells that can be numbered, where the occupied ones alone are held; and cells that are held one by one.
+constexpr std::int64_t MOST_NUMBERED = std::int64_t{1} << 62, MOST_DENSE = std::int64_t{1} << 31;
 
 inline std::uint64_t cells_of(const std::vector<std::uint64_t> &shape) {
-    std::uint64_t cells = 1;
-    for (const std::uint64_t size : shape) {
-        if (size == 0) throw std::invalid_argument("every attribute of a query needs at least one value");
-        if (size > MOST_CELLS / cells) throw std::invalid_argument("a query has more than 2^62 cells");
-        cells *= size;
-    }
-    return cells;
+    return static_cast<std::uint64_t>(checked_cells(shape, "a query's cells (2^62 can be numbered)", MOST_NUMBERED));
 }
 
 // A public map of codes or cells, borrowed from its owner.
@@ -43,6 +40,7 @@ struct MarginalPlan {
 // A tree over the columns at `places`; the cell is leaf · label size + label.
 struct TreePlan {
     std::vector<std::size_t> places;
+    std::vector<std::uint64_t> sizes;
     Tree tree;
     std::optional<std::size_t> label;
     std::uint64_t leaves, label_size;
@@ -61,36 +59,55 @@ struct Table {
 // One tile of the table, raw or recoded. Queries that share a level map share the recoded tile.
 class Tile {
   public:
-    explicit Tile(const Table &table) : table_(table) {}
+    explicit Tile(const Table &table) : table_(table), raw_(table.columns.size()) {}
 
     void move_to(std::size_t first, std::size_t rows) {
         first_ = first;
         rows_ = rows;
+        std::fill(raw_.begin(), raw_.end(), Column{});
         for (auto &[key, recoded] : recoded_) recoded.ready = false;
     }
 
     std::size_t rows() const { return rows_; }
 
-    // The column at `place`, seen through `level` if there is one; its row 0 is the tile's first row.
+    // The column at `place`, seen through `level` if there is one; its row 0 is the tile's first row. Its codes are
+    // looked at once a tile, so that no query has to trust them.
     Column column(std::size_t place, const std::optional<Map> &level) {
-        const Column &raw = table_.at(place);
-        const Column here{static_cast<const std::uint8_t *>(raw.codes) + first_ * raw.width, raw.width};
+        const Column &here = raw(place);
         if (!level) return here;
-        auto found = recoded_.find({place, level->targets});
+        const Key key{place, level->targets, level->size};
+        auto found = recoded_.find(key);
         if (found == recoded_.end())
-            found = recoded_.emplace(std::make_pair(place, level->targets), Recoded{Recoding(*level)}).first;
+            found = recoded_.emplace(key, Recoded{Recoding(*level)}).first;
         Recoded &recoded = found->second;
-        if (!recoded.ready) recoded.current = recoded.recoding.apply(here, rows_, recoded.buffer);
+        if (!recoded.ready) recoded.current = recoded.recoding.apply(require_below(here, level->size), rows_, recoded.buffer);
         recoded.ready = true;
         return recoded.current;
     }
 
   private:
+    using Key = std::tuple<std::size_t, const std::int64_t *, std::size_t>;  // place, and the level map's extent
+
+    const Column &raw(std::size_t place) {
+        const Column &whole = table_.at(place);
+        Column &here = raw_[place];
+        if (!here.codes) {
+            here = {static_cast<const std::uint8_t *>(whole.codes) + first_ * whole.width, whole.width};
+            here.reach = reach_of(here, rows_);
+        }
+        return here;
+    }
+
     // Codes are looked up in a table of the narrowest type.
     class Recoding {
       public:
-        explicit Recoding(const Map &map) : targets_(map.targets, map.targets + map.size) {
-            width_ = width_for(std::uint64_t{*std::max_element(targets_.begin(), targets_.end())} + 1);
+        explicit Recoding(const Map &map) {
+            for (std::size_t code = 0; code < map.size; ++code) {
+                const std::size_t target = checked_index(map.targets[code], MOST_VALUES, "a target of a level map");
+                targets_.push_back(static_cast<std::uint32_t>(target));
+                reach_ = std::max<std::uint64_t>(reach_, target + 1);
+            }
+            width_ = width_for(reach_);
         }
 
         Column apply(const Column &source, std::size_t rows, std::vector<std::uint8_t> &buffer) const {
@@ -102,7 +119,7 @@ class Tile {
                 default: look_up(codes, rows, reinterpret_cast<std::uint32_t *>(buffer.data())); break;
                 }
             });
-            return {buffer.data(), width_};
+            return {buffer.data(), width_, reach_};
         }
 
       private:
@@ -111,6 +128,7 @@ class Tile {
         }
 
         std::vector<std::uint32_t> targets_;
+        std::uint64_t reach_ = 0;
         std::size_t width_;
     };
 
@@ -123,7 +141,8 @@ class Tile {
 
     const Table &table_;
     std::size_t first_ = 0, rows_ = 0;
-    std::map<std::pair<std::size_t, const std::int64_t *>, Recoded> recoded_;
+    std::vector<Column> raw_;  // those that were asked for in this tile
+    std::map<Key, Recoded> recoded_;
 };
 
 }  // namespace hedgerow

@@ -3,6 +3,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/vector.h>
 
+#include "arrays.h"
 #include "exchange.h"
 #include "records.h"
 #include "selection.h"
@@ -18,23 +19,33 @@ using ConstCodes = nb::ndarray<const uint32_t, nb::ndim<1>, nb::c_contig, nb::de
 using Shares = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Rows = nb::ndarray<int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-Coins read_coins(const std::vector<uint64_t>& words) {
-    if (words.size() != 4) throw std::invalid_argument("coins need four words");
-    return Coins(words.data());
+// Rows and the cells of all targets together are numbered in 32 bits.
+constexpr int64_t MOST = int64_t{1} << 31;
+
+void check_shares(const Shares& shares) {
+    require_aligned(shares);
+    for (size_t cell = 0; cell < shares.size(); ++cell)
+        if (!(shares.data()[cell] >= 0 && shares.data()[cell] < 2))  // a sum of shares is 1 up to rounding
+            throw std::invalid_argument("a share must be a number between 0 and 1");
 }
 
 std::vector<Target> read_targets(const std::vector<uint32_t>& sizes, const std::vector<std::vector<int>>& marginals,
                                  const std::vector<Shares>& shares) {
     if (marginals.size() != shares.size()) throw std::invalid_argument("one array of shares per marginal is needed");
     std::vector<Target> targets;
+    int64_t all_cells = 0;
     for (size_t i = 0; i < marginals.size(); ++i) {
         Target target{marginals[i], {}, shares[i].data(), 1};
         for (int place : target.places) {
-            target.sizes.push_back(sizes.at(place));
-            target.cells *= sizes.at(place);
+            target.sizes.push_back(sizes[checked_index(place, sizes.size(), "an attribute of a marginal")]);
+            if (std::count(target.places.begin(), target.places.end(), place) != 1)
+                throw std::invalid_argument("the attributes of a marginal must be distinct");
         }
-        if (static_cast<int64_t>(shares[i].shape(0)) != target.cells || target.cells > int64_t{1} << 31)
+        target.cells = checked_cells(target.sizes, "cells of a marginal", MOST);
+        if (static_cast<int64_t>(shares[i].shape(0)) != target.cells)
             throw std::invalid_argument("a marginal needs one share per cell");
+        all_cells = checked_sum(all_cells, target.cells, "cells of all marginals", MOST);
+        check_shares(shares[i]);
         targets.push_back(std::move(target));
     }
     return targets;
@@ -42,14 +53,14 @@ std::vector<Target> read_targets(const std::vector<uint32_t>& sizes, const std::
 
 template <class Array> int64_t common_length(const std::vector<Array>& columns, const std::vector<uint32_t>& sizes) {
     if (columns.size() != sizes.size()) throw std::invalid_argument("one column per attribute is needed");
+    require_aligned(columns);
     const size_t rows = columns.empty() ? 0 : columns[0].shape(0);
     for (size_t i = 0; i < columns.size(); ++i) {
         if (columns[i].shape(0) != rows) throw std::invalid_argument("columns of different lengths");
         for (size_t row = 0; row < rows; ++row)
             if (columns[i].data()[row] >= sizes[i]) throw std::invalid_argument("a code outside its attribute");
     }
-    if (rows >= uint64_t{1} << 31) throw std::invalid_argument("too many rows");
-    return static_cast<int64_t>(rows);
+    return checked_size(static_cast<int64_t>(rows), "rows", MOST - 1);
 }
 
 void update(const std::vector<CodesArray>& columns, const std::vector<uint32_t>& sizes,
@@ -58,8 +69,15 @@ void update(const std::vector<CodesArray>& columns, const std::vector<uint32_t>&
     std::vector<Target> targets = read_targets(sizes, marginals, shares);
     const int64_t rows = common_length(columns, sizes);
     if (stride < 1) throw std::invalid_argument("the stride must be at least 1");
+    if (!(decay > 0 && decay <= 1)) throw std::invalid_argument("the decay must be above 0 and at most 1");
     Codes codes;
-    for (const auto& column : columns) codes.push_back(column.data());
+    Extents extents;
+    for (const auto& column : columns) {
+        codes.push_back(column.data());
+        extents.written(column);
+    }
+    for (const auto& each : shares) extents.read(each);
+    extents.require_disjoint();
     const Coins coins = read_coins(words);
     nb::gil_scoped_release released;
     if (rows == 0) return;
@@ -75,7 +93,9 @@ void make_selection(Selection* self, const std::vector<ConstCodes>& columns, con
     const std::vector<Target> targets = read_targets(sizes, marginals, shares);
     const int64_t rows = common_length(columns, sizes);
     if (weights.size() != targets.size()) throw std::invalid_argument("one weight per marginal is needed");
-    std::vector<uint32_t> cells(rows * targets.size());
+    for (double weight : weights)
+        if (!(std::abs(weight) <= 1e30)) throw std::invalid_argument("a weight must be a number within ±1e30");
+    std::vector<uint32_t> cells(checked_product(rows, static_cast<int64_t>(targets.size()), "cells of a pool's rows"));
     std::vector<float> all_shares, all_weights;
     for (size_t m = 0; m < targets.size(); ++m) {
         const auto first = static_cast<uint32_t>(all_shares.size());
@@ -95,8 +115,10 @@ void choose(Selection& selection, const Rows& chosen, int64_t first, int64_t can
             const std::vector<uint64_t>& words) {
     if (candidates < 0 || static_cast<int64_t>(chosen.shape(0)) > first || first > selection.pool())
         throw std::invalid_argument("more rows are asked than the pool holds");
+    require_aligned(chosen);
     const Coins coins = read_coins(words);
     nb::gil_scoped_release released;
+    const std::lock_guard<std::mutex> alone(selection.busy);
     selection.choose(static_cast<int64_t>(chosen.shape(0)), first, candidates, sweeps, coins, chosen.data());
 }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <mutex>
 #include <numeric>
 #include <vector>
 
@@ -27,10 +28,12 @@ class Selection {
 
     int64_t pool() const { return pool_; }
 
+    std::mutex busy;  // held while rows are chosen
+
     // `count` distinct rows of the pool. The search begins with some of the `first` first rows; candidates are
     // `candidates` more of all the others, drawn afresh for every call.
     void choose(int64_t count, int64_t first, int64_t candidates, int sweeps, Coins coins, int64_t* chosen) {
-        const int64_t drawn = std::min(pool_, count + candidates);
+        const int64_t drawn = count + std::min(pool_ - count, candidates);
         std::iota(order_.begin(), order_.end(), 0);
         for (int64_t i = 0; i < drawn; ++i)
             std::swap(order_[i], order_[i + coins.below(static_cast<uint32_t>((i < count ? first : pool_) - i))]);

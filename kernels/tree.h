@@ -35,12 +35,16 @@ class Tree {
                 used_.push_back(attribute);
                 slot[attribute] = static_cast<std::uint32_t>(used_.size());
             }
-            for (std::uint64_t code = 0; code < sizes[attribute]; ++code) depth[first + code] = depth[node] + 1;
+            for (std::uint64_t code = 0; code < sizes[attribute]; ++code)
+                depth[first + code] = std::max(depth[first + code], depth[node] + 1);  // parents may share children
             nodes_.push_back({static_cast<std::uint32_t>(first), slot[attribute], 0});
         }
     }
 
-    // Leaf numbers of rows [first, first + rows); `codes` is working space.
+    // The attributes that some node splits on.
+    const std::vector<std::size_t> &used() const { return used_; }
+
+    // Leaf numbers of rows [first, first + rows), whose codes are below their sizes; `codes` is working space.
     template <class Index>
     void find_leaves(const std::vector<Column> &columns, std::size_t first, std::size_t rows,
                      std::vector<std::uint32_t> &codes, Index *leaves) const {

@@ -66,8 +66,8 @@ def test_a_run_that_was_killed_holds_nobody_up(server, ready):
 
 def test_the_lock_holds_until_the_rows_are_written(server, ready):
     """Also after the release is saved: with --overwrite another run would give it rows of another release."""
-    slow = "import hedgerow.cli.synth as s, time\nreal = s.write_table\n"
-    slow += "s.write_table = lambda *w, **n: (open('drawing', 'w').close(), time.sleep(600))"
+    slow = "import hedgerow.release.files as f, time\nreal = f.write_table\n"
+    slow += "f.write_table = lambda *w, **n: (open('drawing', 'w').close(), time.sleep(600))"
     running = server.start(SYNTH, ready, slow)
     while not (ready / "drawing").exists():
         time.sleep(0.02)
@@ -81,8 +81,8 @@ def test_the_lock_holds_until_the_rows_are_written(server, ready):
 
 def test_a_release_that_appears_meanwhile_is_left_alone(server, ready):
     """The answers stay paid, and the run goes on once the other file is out of the way."""
-    other = "import hedgerow.cli.synth as s\nreal = s.synthesize\n"
-    other += "s.synthesize = lambda *w, **n: (real(*w, **n), open('out.release', 'w').write('mine'))[0]"
+    other = "from hedgerow.run.request import Checked\nreal = Checked.release\n"
+    other += "Checked.release = lambda *w, **n: (real(*w, **n), open('out.release', 'w').write('mine'))[0]"
     done = server.run(SYNTH, ready, other)
     assert done.code == 2
     assert '"out.release" was made by another meanwhile and was not touched' in done.err

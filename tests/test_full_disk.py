@@ -205,8 +205,8 @@ def test_a_folder_that_goes_away_meanwhile_is_named(server, inputs, tmp_path):
     words = synth_words(inputs)
     words[words.index("l")] = tmp_path / "l"
     words[words.index("out.csv")] = work / "out.csv"
-    going = "import shutil, hedgerow.cli.synth as s\nreal = s.synthesize\n"
-    going += f"s.synthesize = lambda *w, **n: (real(*w, **n), shutil.rmtree({str(work)!r}))[0]"
+    going = "import shutil\nfrom hedgerow.run.request import Checked\nreal = Checked.release\n"
+    going += f"Checked.release = lambda *w, **n: (real(*w, **n), shutil.rmtree({str(work)!r}))[0]"
     done = server.run(words, tmp_path, going)
     assert done.code == 2
     assert f'"{work}/out.release" could not be written (no such file or directory)' in done.err

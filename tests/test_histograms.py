@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.audit.method import check_model
+from hedgerow.audit import check_model
 from hedgerow.coded.domain import Domain
 from hedgerow.coded.measurement import Measurement, Noise, estimated_total
 from hedgerow.coded.query import MarginalQuery

@@ -71,6 +71,13 @@ def test_a_full_disk_is_said_before_anything_is_spent(monkeypatch):
         filled([10], 0)
 
 
+def test_a_file_that_ends_early_is_an_error_and_no_wait_without_end(monkeypatch):
+    columns = filled([50], 0)
+    monkeypatch.setattr(os, "preadv", lambda *words: 0)
+    with pytest.raises(LimitError, match="shorter than what was written"):
+        list(columns.blocks([0, 1, 2]))
+
+
 def test_codes_outside_their_size_are_refused():
     columns = Columns(DOMAIN, 0)
     strange = batch(5, 0) | {"a": np.full(5, 3, dtype=np.uint8)}

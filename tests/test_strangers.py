@@ -58,11 +58,12 @@ def forged(tmp_path):
         path = tmp_path / "forged.release"
         small = hr.Schema.from_dict({"columns": {name: {"type": "code", "size": 2} for name in sizes}})
         hr.synthesize(table, small, hr.Budget(1.0), Counting()).save(path)
-        members = {name: data for name, data in archive.read(path).items() if not name.startswith("model/")}
+        honest = archive.read(path)
+        members = {name: data for name, data in honest.items() if "/" not in name}
         members["schema.json"] = dumped(schema.to_dict())
         members["model.json"] = dumped({"kind": kind, "values": values, "arrays": list(arrays)})
         members |= {f"model/{number}.npy": archive.array_bytes(a) for number, a in enumerate(arrays.values())}
-        write(path, members)
+        write(path, members | {name: data for name, data in honest.items() if name.startswith("answers/")})
         return path
 
     return forge
@@ -437,6 +438,42 @@ def test_one_spelling(saved):
         write(saved, members)
         with pytest.raises(ReleaseError, match="spelled in another way"):
             verify(saved)
+
+
+def test_members_stand_in_one_order(saved):
+    members = archive.read(saved)
+    archive.write(saved, dict(reversed(members.items())))
+    with pytest.raises(ReleaseError, match="another order"):
+        verify(saved)
+    hashes = json.loads(members["manifest.json"])
+    archive.write(saved, members | {"manifest.json": dumped(dict(reversed(hashes.items())))})
+    with pytest.raises(ReleaseError, match="another order"):
+        verify(saved)
+
+
+def test_a_signature_is_a_key_and_a_signature(saved):
+    saved.write_bytes(next(path for path in CORPUS if path.stem == "signed").read_bytes())
+    members = archive.read(saved)
+    verify(saved)
+    signature = json.loads(members["signature.json"])
+    key = signature["public_key"]
+    for changed in ({**signature, "note": "42"}, {**signature, "public_key": key.upper()}, {"public_key": key}):
+        archive.write(saved, members | {"signature.json": dumped(changed)})
+        with pytest.raises(ReleaseError, match=r"signature|KeyError"):
+            verify(saved)
+
+
+def test_one_array_stands_for_one_answer(saved):
+    """A hundred thousand queries that share an array of a few kilobytes would each make a copy of it."""
+    saved.write_bytes(next(path for path in CORPUS if path.stem == "graphical").read_bytes())
+    members = archive.read(saved)
+    answers = json.loads(members["answers.json"])
+    measured = next(answer for answer in answers if answer["measurements"])
+    measured["measurements"] *= 2
+    members["answers.json"] = dumped(answers)
+    write(saved, members)
+    with pytest.raises(ReleaseError, match="KeyError"):
+        verify(saved)
 
 
 def test_a_schema_cannot_ask_for_more_than_a_machine_has():

@@ -207,7 +207,7 @@ def test_counts_that_would_not_fit_in_memory_are_refused_before_they_are_charged
     small = Progress(Limits(memory=64))
     vault = Vault(engine, DOMAIN, 1, account, Mechanisms(), np.random.default_rng(0), progress=small)
     CountingEngine.touched = 0
-    with pytest.raises(LimitError, match=r"The widest is a × b with 12 cells. Nothing was spent"):
+    with pytest.raises(LimitError, match=r"The widest is a × b with 12 cells. They were not counted"):
         vault.measure([MarginalQuery(DOMAIN, ("a", "b"))], spend=vault.remaining)
     assert not account.charges
     assert CountingEngine.touched == 0

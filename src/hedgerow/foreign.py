@@ -13,11 +13,15 @@ from typing import Any
 
 from hedgerow.errors import InputError, OptionError
 
+LONGEST = 200
+"""Letters of a name: it is quoted in messages."""
+
 
 def is_foreign(name: str) -> bool:
     """Whether a name is of the form `package.module:Class`."""
     module, colon, path = name.partition(":")
-    return bool(colon) and all(part.isidentifier() for part in [*module.split("."), *path.split(".")])
+    named = bool(colon) and len(name) <= LONGEST
+    return named and all(part.isidentifier() for part in [*module.split("."), *path.split(".")])
 
 
 def imported(name: str, what: str, error: type[InputError] = OptionError) -> Any:

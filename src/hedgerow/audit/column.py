@@ -231,7 +231,8 @@ def _encoded(column: Column, array: pa.Array) -> Encoded:
     try:
         return column.encode(array)
     except Exception as problem:
-        raise Violation(f"a column never raises on a value; {type(problem).__name__} was raised.") from None
+        what = f"{type(problem).__name__} was raised on an array of {array.type}"
+        raise Violation(f"this column breaks a law: a column never raises on a value ({what}).") from None
 
 
 def _decoded(column: Column, codes: Sequence[Any], seed: int) -> pa.Array:

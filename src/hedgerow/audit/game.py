@@ -67,6 +67,11 @@ class Verdict:
         """Whether the game saw enough of the leak that was allowed: otherwise passing it means nothing."""
         return self.bound >= ALIVE * self.claim
 
+    @property
+    def enough(self) -> bool:
+        """Whether a game of so many runs sees an honest method: of fewer, a small bound says nothing about it."""
+        return self.runs >= RUNS
+
 
 @dataclass(frozen=True)
 class Side:

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hedgerow.audit.model import check_model
 from hedgerow.audit.noise import cumulative
 from hedgerow.audit.replay import Call, Recorder, Replayed, Violation, replay
 from hedgerow.budget.amounts import Budget
 from hedgerow.coded.domain import Counts
 from hedgerow.errors import ReleaseError
 from hedgerow.methods.method import Method
-from hedgerow.models import load
-from hedgerow.models.model import Model, block_coins
 from hedgerow.private.engines import open_engine
 from hedgerow.private.mechanisms import Answering
 from hedgerow.progress import Progress
@@ -157,36 +156,11 @@ def check_release(release: Release) -> None:
         path = Path(folder) / "checked.release"
         release.save(path)
         try:
-            loaded, _ = verify(path)
+            loaded, _ = verify(path, **release.trust._asdict())
         except ReleaseError as problem:
             raise Violation(f"the release does not verify: {problem}") from None
     if not loaded.sample(500, seed=3).equals(release.sample(500, seed=3)):
         raise Violation("a release that was read back draws other rows: something that it needs was not saved.")
-
-
-def check_model(model: Model) -> None:
-    """Marginals are non-negative, agree with each other and sum to the total; rows fit the domain and the coins."""
-    domain, total = model.domain, model.total
-    if not (np.isfinite(total) and total >= 1):
-        raise Violation("a model's total must be a number of at least 1.")
-    pair = domain.names[:2]
-    joint = model.marginal(pair)
-    for axis, name in enumerate(pair):
-        single = model.marginal((name,))
-        if single.shape != (domain[name].size,) or single.min() < -1e-6 * total:
-            raise Violation("a marginal has another shape than its attribute, or negative counts.")
-        if not np.allclose(joint.sum(axis=1 - axis), single, atol=1e-4 * total):
-            raise Violation("marginals of a model disagree on what they share.")
-        if not np.isclose(single.sum(), total, rtol=1e-4):
-            raise Violation("a marginal does not sum to the model's total.")
-    rows = model.draw(700, block_coins(1, 0))
-    again = load(domain, model.state()).draw(700, block_coins(1, 0))
-    for attribute in domain:
-        codes = rows[attribute.name]
-        if codes.dtype != attribute.dtype or len(codes) != 700 or int(codes.max()) >= attribute.size:
-            raise Violation("drawn rows do not fit the domain.")
-        if not np.array_equal(codes, again[attribute.name]):
-            raise Violation("the same coins drew other rows from the model's saved state.")
 
 
 def check_drawn_noise(calls: Sequence[Call]) -> None:
@@ -252,7 +226,6 @@ __all__ = [
     "Recorder",
     "check_drawn_noise",
     "check_method",
-    "check_model",
     "check_release",
     "pairs",
 ]

@@ -63,7 +63,7 @@ def gdp_mu(epsilon: float, delta: float) -> float:
 def gdp_epsilon(mu: float, delta: float) -> float:
     """The smallest ε (rounded up) at which μ-GDP gives (ε, δ)."""
     if not delta > SMALLEST_DELTA:
-        raise BudgetError(f"Gaussian noise needs a delta above {SMALLEST_DELTA:g}, got {delta:g}. Nothing was spent.")
+        raise BudgetError(f"Gaussian noise needs a delta above {SMALLEST_DELTA:g}, got {delta:g}.")
     if mu == 0:
         return 0.0
     return _smallest(lambda epsilon: gdp_delta(mu, epsilon) <= delta)
@@ -262,7 +262,7 @@ def stack_scale(spend: Amount, weights: Sequence[float], rows_per_person: int, e
     Gaussian σ = √(Σ(θw+g)²/μ²) under μ² (with 2ρ for μ² under ρ), Laplace b = Σ(θw+g)/ε under pure ε.
     """
     if not spend.units:
-        raise BudgetError("a measurement needs a share of the budget, got none. Nothing was read.")
+        raise BudgetError("a measurement needs a share of the budget, got none.")
     mechanism = noise_kind(spend.currency)
     trial = Charge(mechanism, "", rows_per_person, tuple(weights), 1.0, spend, extra=extra)
     if mechanism == "gaussian":
@@ -301,7 +301,7 @@ def discovery_threshold(scale: float, amount: Amount, rows_per_person: int) -> i
 def choice_epsilon(spend: Amount) -> float:
     """The ε of the exponential mechanism that an amount buys, rounded down."""
     if not spend.units:
-        raise BudgetError("a choice needs a share of the budget, got none. Nothing was read.")
+        raise BudgetError("a choice needs a share of the budget, got none.")
     if spend.currency is Currency.GDP:
         return exponential_epsilon(spend.value)
     if spend.currency is Currency.ZCDP:

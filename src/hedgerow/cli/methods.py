@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import textwrap
+from typing import Annotated
 
-from hedgerow.errors import listing
-from hedgerow.methods import DEFAULT, find, names
-from hedgerow.methods.option import declared
-from hedgerow.schema import presets
+import typer
 
 
-def show(name: str | None) -> None:
-    """All methods, a line each, or everything about one."""
+def methods(name: Annotated[str | None, typer.Argument(help="A method; all of them if left out.")] = None) -> None:
+    """What methods there are, what each guarantees, its options, its paper, and where ours differs."""
+    from hedgerow.errors import listing
+    from hedgerow.methods import DEFAULT, find, names
+    from hedgerow.methods.option import declared
+    from hedgerow.schema import presets
+
     if name is None:
         for each in names():
             about = find(each).about

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from hedgerow.cli.options import AllowColumn
+
 app = typer.Typer(help="What the publisher declares about a table.", no_args_is_help=True)
 
 
@@ -26,10 +28,10 @@ def draft(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
 ) -> None:
     """Write a schema with the names of the header and everything that public sources say; the rest is TODO."""
-    from hedgerow.cli.outputs import check_outputs
     from hedgerow.private.sources.sameness import refuse_as_public
     from hedgerow.private.sources.source import open_source
     from hedgerow.release.files import whole_file
+    from hedgerow.run.outputs import check_outputs
     from hedgerow.schema.draft import draft_schema
 
     named = {f'source "{source}"': source.removeprefix("public:") for source in sources or []}
@@ -57,13 +59,14 @@ def check(
     ] = None,
     ledger: Annotated[Path | None, typer.Option(help="The ledger that notes the look at exact data.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing page.")] = False,
+    allow_column: AllowColumn = None,
 ) -> None:
     """Check a schema by itself, against a table's header, or (private) against its rows."""
     from hedgerow.errors import OptionError
     from hedgerow.schema import Schema
 
     if private is not None:
-        from hedgerow.cli.outputs import check_outputs
+        from hedgerow.run.outputs import check_outputs
 
         if table is None:
             raise OptionError("--private counts misfits in a table's rows; name the table. Nothing was read.")

@@ -1,4 +1,7 @@
-"""Noisy answers, and the noise that was actually drawn for them."""
+"""Noisy answers, and the noise that was actually drawn for them.
+
+Both are checked when they are made: whoever fits a model to them can rely on finite numbers, one for every cell.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,10 @@ import numpy as np
 
 from hedgerow.coded.domain import Counts, IntArray
 from hedgerow.coded.query import Query
+from hedgerow.errors import HedgerowError
+
+LARGEST = 2.0**63
+"""Counts are whole numbers of 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -20,6 +27,12 @@ class Noise:
 
     kind: Literal["gaussian", "laplace"]
     scale: float
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("gaussian", "laplace"):
+            raise HedgerowError(f"noise is gaussian or laplace, not {self.kind!r}.")
+        if not isinstance(self.scale, int | float | np.number) or not 0 < self.scale < math.inf:
+            raise HedgerowError("noise needs one scale above 0 and below ∞, the same for every cell.")
 
     @cached_property
     def variance(self) -> float:
@@ -59,6 +72,32 @@ class Measurement:
     values: IntArray
     noise: Noise
     kept: IntArray | None = None
+
+    def __post_init__(self) -> None:
+        if self.kept is None:
+            self._refuse_other_numbers(self.query.cells)
+            return
+        kept = np.asarray(self.kept)
+        inside = kept.ndim == 1 and (kept.dtype.kind in "iu" or not kept.size)
+        if inside and kept.size:
+            inside = bool(kept[0] >= 0 and kept[-1] < self.query.cells and (kept[1:] > kept[:-1]).all())
+        if not inside:
+            raise HedgerowError(f"the cells kept of {self._name} must be ascending numbers below {self.query.cells:,}.")
+        self._refuse_other_numbers(len(kept))
+
+    def _refuse_other_numbers(self, count: int) -> None:
+        values = self.values
+        if not isinstance(values, np.ndarray) or values.dtype.kind not in "iuf" or values.shape != (count,):
+            given = f"of shape {values.shape} and type {values.dtype}" if isinstance(values, np.ndarray) else "a list"
+            cells = f"{self.query.cells:,} cell{'' if self.query.cells == 1 else 's'}"
+            kept = "" if self.kept is None else f", of which {count:,} were kept"
+            raise HedgerowError(f"{self._name} has {cells}{kept}: it needs one number for each, not {given}.")
+        if values.dtype.kind == "f" and not (np.abs(values) < LARGEST).all():
+            raise HedgerowError(f"noisy counts of {self._name} must be finite, and below 2^63.")
+
+    @property
+    def _name(self) -> str:
+        return " × ".join(self.query.attributes) or "the total"
 
     @property
     def std(self) -> float:

@@ -66,7 +66,7 @@ class _FromRows(FromMarginals):
 
     @cached_property
     def _reference(self) -> CodedTable:
-        """The rows that speak for the model, the same on every machine."""
+        """The rows that speak for the model, the same each time they are drawn."""
         rows = int(min(REFERENCE_ROWS, max(1.0, round(self.total))))
         return self.draw(rows, np.random.Generator(np.random.Philox(np.random.SeedSequence(0))))
 

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
     from hedgerow.schema import Encoding, Schema
 
+MANIFEST, SIGNATURE = OUTSIDE = ("manifest.json", "signature.json")
+"""Members that come last, and that the manifest does not list."""
 DOUBTFUL_ROWS = 100_000
 """Rows that are drawn at most where nobody said how many and the estimate is mostly noise."""
 MOST_ROWS = 1 << 40
@@ -47,19 +49,25 @@ LARGEST_SCALE = 1e100
 
 
 class Trust(NamedTuple):
-    """What a reader allows a release: classes of models made elsewhere, and memory for its model."""
+    """What a reader allows a release: classes of models and of columns made elsewhere, and memory for its model."""
 
     models: tuple[str, ...] = ()
     memory: int = MEMORY
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class ModelAnswer:
-    """The model's counts over a marginal, and the standard error of a cell where just this was measured."""
+    """The model's counts over a marginal, and the noise on a cell where just this was measured.
+
+    `noise_std` is the standard deviation of the noise that the measured counts carry. It is not the error of `counts`:
+    those are fitted to all answers together, kept from being negative and made to add up, so they differ from the
+    measured ones, and what they are wrong by is not known. None where just this was not measured.
+    """
 
     attributes: Marginal
     counts: Counts
-    standard_error: float | None
+    noise_std: float | None
 
 
 class Release:
@@ -93,7 +101,10 @@ class Release:
         """What it takes to read this release again: as much as its reader allowed, or all that it needs."""
         if self._trust is None:
             state = self.model.state()
-            self._trust = Trust(tuple(_made_elsewhere(state.kind, state.values)), sys.maxsize)
+            from hedgerow.schema.kinds import elsewhere
+
+            columns = elsewhere(self.schema.columns.values())
+            self._trust = Trust(tuple(_made_elsewhere(state.kind, state.values)), sys.maxsize, columns)
         return self._trust
 
     @property
@@ -113,6 +124,17 @@ class Release:
         measured = [measurement for answer in self.answers for measurement in answer.measurements]
         errors = [math.sqrt(measurement.query.cells) * measurement.std for measurement in measured]
         return bool(errors) and min(errors) > self.model.total / 2
+
+    @property
+    def doubts(self) -> list[str]:
+        """Why the guarantee promises little to a table of this size; the certificate says what its size alone says."""
+        delta = self.certificate.budget.delta
+        if self.certificate.void or self.rows_are_noise or delta * self.model.total <= 1:
+            return []
+        return [
+            f"δ = {delta:g} is more than 1 divided by the estimated number of rows, {self.model.total:,.0f}: "
+            "publishing one of them as it is would keep it."
+        ]
 
     def batches(self, rows: int | None = None, seed: int = 0) -> Iterator[pa.Table]:
         """Rows some at a time, from blocks of 2²⁰; block b depends only on the release, the seed, b and its size."""
@@ -177,9 +199,9 @@ class Release:
         refuse_unreadable(type(self.model))
         members = self._members()
         manifest = {name: hashlib.sha256(data).hexdigest() for name, data in members.items()}
-        members["manifest.json"] = _json(manifest)
+        members[MANIFEST] = _json(manifest)
         if sign_with is not None:
-            members["signature.json"] = _json(_sign(members["manifest.json"], Path(sign_with)))
+            members[SIGNATURE] = _json(_sign(members[MANIFEST], Path(sign_with)))
         with whole_file(Path(path), replace=overwrite) as partial:
             archive.write(partial, members)
 
@@ -202,9 +224,11 @@ class Release:
         return described, arrays
 
     @classmethod
-    def load(cls, path: str | Path, *, models: Sequence[str] = (), memory: int = MEMORY) -> Release:
+    def load(
+        cls, path: str | Path, *, models: Sequence[str] = (), memory: int = MEMORY, columns: Sequence[str] = ()
+    ) -> Release:
         """Read a release and check it, as `verify` does."""
-        release, _ = verify(path, models=models, memory=memory)
+        release, _ = verify(path, models=models, memory=memory, columns=columns)
         return release
 
 
@@ -216,14 +240,19 @@ def _made_elsewhere(kind: str, values: Mapping[str, Any]) -> Iterator[str]:
         yield from _made_elsewhere(values[HELD]["kind"], values[HELD]["values"])
 
 
-def verify(path: str | Path, *, models: Sequence[str] = (), memory: int = MEMORY) -> tuple[Release, list[str]]:
+def verify(
+    path: str | Path, *, models: Sequence[str] = (), memory: int = MEMORY, columns: Sequence[str] = ()
+) -> tuple[Release, list[str]]:
     """Read a release, recompute its guarantee from its charges, and say what was confirmed.
 
-    A release that reads is one from which rows can be drawn, in `memory` bytes beside the rows. `models` names classes
-    of models made elsewhere, `package.module:Class`, that the reader trusts: their code is run.
+    A release that reads is one from which rows can be drawn, in `memory` bytes beside the rows. `models` and
+    `columns` name classes of models and of columns made elsewhere, `package.module:Class`, that the reader trusts:
+    their code is run.
     """
     from hedgerow.schema import Schema
+    from hedgerow.schema.kinds import NotAllowedError, allow
 
+    allow(*columns)
     members = archive.read(Path(path), memory)
     try:
         allowance = Allowance(memory, models=frozenset(models))
@@ -233,18 +262,22 @@ def verify(path: str | Path, *, models: Sequence[str] = (), memory: int = MEMORY
         schema = Schema.from_dict(_parsed(members["schema.json"]))
         _take(allowance, schema)
         domain = schema.encoding().domain
+        unread = dict(members)  # an array is taken once, so that nothing small stands for much
         answers = [
-            _answer_from_json(answer, lambda number: archive.array_of(members[f"answers/{number}.npy"]))
+            _answer_from_json(answer, lambda number: archive.array_of(unread.pop(f"answers/{number}.npy")))
             for answer in _parsed(members["answers.json"])
         ]
         confirmed += check(stated, answers, schema)
         about = _parsed(members["model.json"])
         arrays = {name: archive.array_of(members[f"model/{number}.npy"]) for number, name in enumerate(about["arrays"])}
         model = read_model(domain, Stored(State(about["kind"], about["values"], arrays), allowance))
-        release = Release(schema, model, Certificate.from_json(stated), answers, signer, Trust(tuple(models), memory))
+        trust = Trust(tuple(models), memory, tuple(columns))
+        release = Release(schema, model, Certificate.from_json(stated), answers, signer, trust)
         _check_nothing_else(members, release)
     except ReleaseError:
         raise
+    except NotAllowedError as problem:
+        raise ReleaseError(f"the schema of the release: {problem}") from None
     except Exception as problem:  # a damaged or hostile file may break anything below; it is the file's fault
         raise ReleaseError(f'"{path}" is not a release that can be read ({type(problem).__name__}).') from None
     return release, confirmed
@@ -263,27 +296,34 @@ def _take(allowance: Allowance, schema: Schema) -> None:
 def _check_nothing_else(members: Mapping[str, bytes], release: Release) -> None:
     """A release holds what it would hold if it were written again: nothing that no charge or model accounts for."""
     described, arrays = release._parts()
-    strange = set(members) - {*described, *arrays, "manifest.json", "signature.json"}
+    named = [*described, *arrays]
+    strange = set(members) - {*named, *OUTSIDE}
     if strange:
         raise ReleaseError(f"the release holds {len(strange)} members that nothing in it refers to.")
-    written = {name: _json(_parsed(members[name])) for name in {"manifest.json", "signature.json"} & set(members)}
-    for name, data in (described | written).items():
+    for name, data in described.items():
         if data != members[name]:
             raise ReleaseError(f'"{name}" holds entries that a release does not have, or is spelled in another way.')
+    signed = [name for name in OUTSIDE if name in members]
+    hashes = {name: hashlib.sha256(members[name]).hexdigest() for name in named}
+    if list(members) != [*named, *signed] or members[MANIFEST] != _json(hashes):
+        raise ReleaseError("the members of the release stand in another order than Hedgerow writes them.")
 
 
 def _check_manifest(members: Mapping[str, bytes]) -> tuple[list[str], str | None]:
-    manifest = _parsed(members["manifest.json"])
-    listed = set(manifest) | {"manifest.json"} | ({"signature.json"} & set(members))
+    manifest = _parsed(members[MANIFEST])
+    listed = set(manifest) | {MANIFEST} | ({SIGNATURE} & set(members))
     if listed != set(members):
         raise ReleaseError("the release holds other members than its manifest lists.")
     for name, digest in manifest.items():
         if hashlib.sha256(members[name]).hexdigest() != digest:
             raise ReleaseError(f'"{name}" was changed after the release was made: its hash differs.')
     confirmed = [f"{len(manifest)} members match the manifest"]
-    if "signature.json" not in members:
+    if SIGNATURE not in members:
         return confirmed, None
-    signer = _check_signature(members["manifest.json"], _parsed(members["signature.json"]))
+    signature = _parsed(members[SIGNATURE])
+    if members[SIGNATURE] != _json({name: signature[name] for name in ("public_key", "signature")}):
+        raise ReleaseError("the signature is not written as Hedgerow writes signatures.")
+    signer = _check_signature(members[MANIFEST], signature)
     return [*confirmed, f"signed by the Ed25519 key {signer}"], signer
 
 
@@ -309,6 +349,8 @@ def _check_signature(manifest: bytes, signature: Mapping[str, str]) -> str:
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+    if any(bytes.fromhex(text).hex() != text for text in signature.values()):
+        raise ReleaseError("the signature is not written as Hedgerow writes signatures.")
     public = Ed25519PublicKey.from_public_bytes(bytes.fromhex(signature["public_key"]))
     try:
         public.verify(bytes.fromhex(signature["signature"]), manifest)

@@ -36,9 +36,9 @@ def located(error: SchemaError, name: str, lines: Lines) -> SchemaError:
     return SchemaError(f"{where}: {error}")
 
 
-def key_error(path: Path, message: str) -> SchemaError:
+def key_error(path: Path, message: str, kind: type[SchemaError] = SchemaError) -> SchemaError:
     """An error about one key."""
-    error = SchemaError(f"{spelled(path)}: {message}")
+    error = kind(f"{spelled(path)}: {message}")
     error.path = path  # type: ignore[attr-defined]
     return error
 

@@ -7,13 +7,13 @@ and importing a class runs its code: so what a file names is never imported unle
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Union
 
 from pydantic import BaseModel, Discriminator, InstanceOf, Tag, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
-from hedgerow.errors import OptionError
+from hedgerow.errors import OptionError, SchemaError
 from hedgerow.foreign import imported, is_foreign
 from hedgerow.schema.calendar import Date, Datetime
 from hedgerow.schema.column import Column
@@ -36,6 +36,10 @@ _ELSEWHERE = "\n"
 _allowed: dict[str, type[Column]] = {}
 
 
+class NotAllowedError(SchemaError):
+    """A schema names a kind of column made elsewhere that nobody allowed."""
+
+
 def allow(*kinds: type[Column] | str) -> None:
     """Let schemas name these kinds of columns, classes or `package.module:Class`, from now on in this process."""
     for kind in kinds:
@@ -47,9 +51,10 @@ def allow(*kinds: type[Column] | str) -> None:
             _allowed[kind] = found
 
 
-def allowed() -> tuple[str, ...]:
-    """What was allowed by a name that another process can import, for one that this one starts."""
-    return tuple(name for name in _allowed if is_foreign(name) and not name.startswith("__main__:"))
+def elsewhere(columns: Iterable[Column]) -> tuple[str, ...]:
+    """The kinds among some columns that are not Hedgerow's own, by the names that a process can import."""
+    found = dict.fromkeys(name_of(column) for column in columns)
+    return tuple(name for name in found if name not in KINDS and is_foreign(name))
 
 
 def name_of(column: Column) -> str:
@@ -70,12 +75,12 @@ def _made(name: str, declaration: Any) -> Any:
     kind = declaration.get("type") if isinstance(declaration, Mapping) else None
     if not isinstance(kind, str) or not is_foreign(kind):
         return declaration
-    path = ("columns", name, "type")
     if kind not in _allowed:
         raise key_error(
-            path,
+            ("columns", name, "type"),
             f'"{kind}" is made elsewhere, and reading it runs its code, so nothing was imported. Hint: if you trust '
             f"it, add --allow-column {kind}, or call hedgerow.schema.allow.",
+            NotAllowedError,
         )
     rest = {key: value for key, value in declaration.items() if key != "type"}
     try:

@@ -33,22 +33,28 @@ GROWTH = 1.5
 ROUGHLY = 0.01
 """The relative duality gap at which an early stage is good enough."""
 
+CALL, TABLE, CELL = 100_000, 1_000, 10
+"""Work of a call, of each table that it passes through, and of each cell."""
+
 
 class Oracle:
     """Potentials in, answers out. Keeps the potentials with the lowest loss so far, and counts its calls."""
 
-    def __init__(self, network: _model.Network, terms: Terms, total: float):
+    def __init__(self, network: _model.Network, terms: Terms, total: float, progress: Progress | None = None):
         self.terms = terms
+        self.progress = progress or Progress()
         self.total = total
         self.calls = 0
         self.best_loss = math.inf
         self.best: Counts = np.empty(0)
         self.probabilities = np.empty(terms.plan.leaf_cells)
         self._network = network
+        self._work = CALL + TABLE * len(terms.plan.tables) + CELL * (terms.plan.work + len(terms))
 
     def __call__(self, potentials: Counts) -> tuple[float, Counts]:
         """log Z, and the model's answers in units of the noise."""
         self.calls += 1
+        self.progress.worked(self._work)
         log_partition = self._network.calibrate(potentials, self.probabilities)
         if not math.isfinite(log_partition):
             return math.inf, np.zeros(len(self.terms))
@@ -168,9 +174,9 @@ def minimise(
         loss_now = oracle.terms.loss(point.answers)
         scale = oracle.terms.scale(loss_now)
         gained = abs(loss - loss_now)
-        if finely and gained <= tolerance * scale:
+        if finely and not gained > tolerance * scale:  # so too where a loss is no number
             return True
-        finely = gained <= ROUGHLY * scale
+        finely = not gained > ROUGHLY * scale
         growth = GROWTH
         loss, multipliers, potentials = loss_now, point.multipliers, point.potentials
         log_partition, answers = point.log_partition, point.answers

@@ -169,7 +169,13 @@ class _InFile(_Column):
         room = memoryview(codes.view(np.uint8).data)
         done = 0
         while done < rows * width:
-            done += os.preadv(self._file.fileno(), [room[done:]], start * width + done)
+            read = os.preadv(self._file.fileno(), [room[done:]], start * width + done)
+            if not read:
+                raise LimitError(
+                    "the file of coded rows in the folder for temporary files is shorter than what was written to it. "
+                    "Hint: set TMPDIR to another disk, or raise --max-memory."
+                )
+            done += read
         return codes
 
     def view(self) -> Codes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,17 +13,16 @@ from hedgerow import __version__
 from hedgerow.budget.accounting import guarantee, whole
 from hedgerow.budget.amounts import Amount, Budget, Currency
 from hedgerow.coded.measurement import Answer
-from hedgerow.errors import OptionError, SchemaError
-from hedgerow.methods import DEFAULT, build, options, refuse_unreadable
+from hedgerow.errors import OptionError, standing
+from hedgerow.methods import options, refuse_unreadable
 from hedgerow.methods.method import Method
 from hedgerow.private.account import Account
 from hedgerow.private.discovery import Discoveries
-from hedgerow.private.journal import Claim, Journal, Journaled, refuse_unfinished
+from hedgerow.private.journal import Journal, Journaled
 from hedgerow.private.ledger import ROW, Ledger
 from hedgerow.private.mechanisms import Answering, Mechanisms
-from hedgerow.private.noise import UnsafeSeededStream
 from hedgerow.private.vault import Vault
-from hedgerow.progress import Limits, Progress
+from hedgerow.progress import Progress
 from hedgerow.release.bundle import Release
 from hedgerow.release.certificate import ENDED_EARLY, PUBLIC, REHEARSAL, UNSAFE, Certificate, versions
 
@@ -32,77 +30,6 @@ if TYPE_CHECKING:
     from hedgerow.coded.domain import CodedTable
     from hedgerow.private.engines.engine import Engine
     from hedgerow.schema import Encoding, Schema
-
-
-def synthesize(
-    table: Any,
-    schema: Schema | str | Path,
-    budget: Budget,
-    method: Method | str = DEFAULT,
-    *,
-    public: Any = None,
-    ledger: str | Path | None = None,
-    limits: Limits | None = None,
-    seed: int = 0,
-    progress: Progress | None = None,
-    unsafe_noise_seed: int | None = None,
-    journal: str | Path | Claim | None = None,
-    resume: bool = False,
-) -> Release:
-    """Make a release of a private table.
-
-    `table` is a path (CSV, Parquet, Arrow, a folder of Parquet files), the URL of a table in a database
-    (duckdb://FILE/TABLE, postgres://HOST/DATABASE/TABLE, spark://TABLE), a pandas or polars frame, or anything with the
-    Arrow C interface; so is `public`, a table with the same columns that the user asserts to be public: it fills
-    in groups with `allowed: public`, and methods may learn from it. `seed` steers post-processing only; the privacy
-    noise cannot be seeded, except by `unsafe_noise_seed`, which voids the guarantee. Nothing is spent unless everything
-    could be checked beforehand. `journal` names a file that keeps the paid answers as they come; with `resume` the
-    answers in it are used instead of new ones. Remove it when the release is saved. One run at a time writes to it.
-    """
-    from hedgerow.private.engines import open_engine
-    from hedgerow.private.sources.sameness import refuse_as_public
-    from hedgerow.private.sources.source import described
-    from hedgerow.schema import Schema
-
-    if not isinstance(budget, Budget):
-        raise OptionError(f"the budget must be a hedgerow.Budget(epsilon, delta), got {budget!r}. Nothing was read.")
-    if public is not None:
-        refuse_as_public(public, table)
-    if not isinstance(schema, Schema):
-        schema = Schema.load(schema)
-    chosen: Method = build(method) if isinstance(method, str) else method
-    books = Ledger(ledger) if ledger is not None else None
-    if books is not None:
-        if unsafe_noise_seed is not None:
-            raise OptionError("a ledger takes no release without a guarantee (--unsafe-noise-seed). Nothing was spent.")
-        if schema.dataset is None:
-            raise SchemaError(
-                f'the schema does not name its dataset, the ledger is for "{books.dataset}". Nothing was read. '
-                f'Hint: add "dataset: {books.dataset}" to the schema.'
-            )
-        if chosen.about.void is not None:
-            raise OptionError(f"a ledger takes no release without a guarantee: {chosen.about.void}. Nothing was read.")
-        if not resume:
-            if journal is not None:
-                refuse_unfinished(_place(journal))  # what was paid for is more help than how little is left
-            books.check(schema.dataset, budget, schema.person or ROW)
-    if schema.discoveries and hasattr(table, "read_all"):
-        table = table.read_all()  # a reader can be read once, a discovery needs several passes
-    run = Run(schema, budget, chosen, seed, progress or Progress(limits), public)
-    engine = open_engine(table, memory=run.progress.limits.memory)
-    schema.check_header(engine.header(), described(table))
-    mechanisms = Mechanisms() if unsafe_noise_seed is None else Mechanisms(UnsafeSeededStream(unsafe_noise_seed))
-    if journal is None:
-        return run.release(engine, mechanisms, books)
-    diary = Journal(_place(journal), run.identity(books), resume=resume)
-    try:
-        return run.release(engine, mechanisms, books, diary)
-    finally:
-        diary.close()
-
-
-def _place(journal: str | Path | Claim) -> Path | Claim:
-    return journal if isinstance(journal, Claim) else Path(journal)
 
 
 @dataclass(frozen=True)
@@ -139,9 +66,21 @@ class Run:
         entry: dict[str, Any] = {}
         open_books = self._debit(ledger, amount, entry, journal) if ledger is not None else lambda: None
         account = Account(amount, open_books, journal.charge if journal is not None else lambda charge: None)
+        with standing(account.standing):
+            return self._made(engine, mechanisms, journal, discoveries, account, entry)
+
+    def _made(
+        self,
+        engine: Engine,
+        mechanisms: Answering,
+        journal: Journal | None,
+        discoveries: Discoveries,
+        account: Account,
+        entry: dict[str, Any],
+    ) -> Release:
         if journal is not None:
             mechanisms = Journaled(mechanisms, journal)
-            self.progress.decide = journal.late
+            self.progress.work.allowed = journal.agreed(self.progress.work.allowed)
         answers: list[Answer] = []
         schema = self.schema
         if self.public is not None:
@@ -149,11 +88,11 @@ class Run:
         if discoveries.columns:
             if self.public is not None:
                 public_rows(self.public, _stand_in(schema).encoding())  # nor may this one fail once something is paid
-            with self.progress.phase("discover private domains"), self.progress.private():
+            with self.progress.phase("discover private domains"):
                 engine.prepare(_stand_in(schema).encoding())  # a table that cannot be read shows before it is paid for
                 schema = discoveries.buy(schema, engine, account, mechanisms, answers)
         encoding = schema.encoding()
-        with self.progress.phase("read and encode"), self.progress.private():
+        with self.progress.phase("read and encode"):
             engine.prepare(encoding)
         public = None if self.public is None else public_rows(self.public, encoding)
         coins = np.random.Generator(np.random.Philox(np.random.SeedSequence(self.seed)))
@@ -173,7 +112,7 @@ class Run:
         model = self.method.run(vault, self.progress)
         certificate = Certificate(
             budget=self.budget,
-            whole=amount,
+            whole=account.whole,
             charges=tuple(account.charges),
             rows_per_person=encoding.rows_per_person,
             person=encoding.person is not None,
@@ -201,7 +140,7 @@ class Run:
         def debit() -> None:
             with nullcontext() if journal is None else journal.paying() as nonce:
                 written = ledger.debit(self.budget, amount, self.method.about.name, self.schema.person or ROW, nonce)
-            entry.update(dataset=ledger.dataset, entry=written.number, hash=written.digest)
+            entry.update(dataset=ledger.dataset, hash=written.digest)
 
         return debit
 
@@ -236,19 +175,16 @@ def description(method: Method) -> dict[str, Any]:
     }
 
 
-def rehearse(
-    schema: Schema, budget: Budget, method: Method, progress: Progress, public: Any = None, rows: int = 10_000
-) -> Release:
+def rehearse(run: Run, rows: int = 10_000) -> Release:
     """The same run on `rows` made-up rows, uniform over the declared domain: what would be asked, at what noise.
 
     The private table is not opened. A method that adapts to its answers may take other turns on the real one.
     """
     from hedgerow.private.engines import open_engine
 
-    if public is not None:
-        schema = with_public_groups(schema, public)
+    schema = run.schema if run.public is None else with_public_groups(run.schema, run.public)
     engine = open_engine(_made_up(schema, rows))
-    release = Run(schema, budget, method, 0, progress, public).release(engine, Mechanisms())
+    release = replace(run, schema=schema, seed=0).release(engine, Mechanisms())
     release.certificate = replace(release.certificate, void=REHEARSAL)
     return release
 
