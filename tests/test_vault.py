@@ -213,21 +213,6 @@ def test_counts_that_would_not_fit_in_memory_are_refused_before_they_are_charged
     assert CountingEngine.touched == 0
 
 
-def test_time_spent_on_the_private_side_does_not_count():
-    import time
-
-    from hedgerow.progress import Limits, Progress
-
-    progress = Progress(Limits(seconds=0.2))
-    with progress.private():
-        time.sleep(0.25)
-    assert not progress.out_of_time()
-    with progress.private(), progress.public():
-        time.sleep(0.25)
-    assert progress.out_of_time()
-    assert progress.ended_early
-
-
 @pytest.mark.parametrize("shape", [(1,), (12, 1), (12,)])
 def test_an_estimate_of_the_wrong_shape_or_size_is_refused(shape):
     """A shape that broadcasts would move a score by many times what was charged; a huge one drowns it in rounding."""

@@ -11,6 +11,7 @@ Everything rounds outward: noise and costs up, the calibrated μ down.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -216,14 +217,17 @@ class Charge:
         """θ²·Σw² for a stack; θ for a discovery, where a person is one unit in each of at most θ values."""
         if self.mechanism == "discovery":
             return Fraction(self.rows_per_person)
-        return sum((step**2 for step in self._steps()), Fraction(0))
+        return sum((count * step**2 for step, count in self._steps()), Fraction(0))
 
     def _l1(self) -> Fraction:
-        return sum(self._steps(), Fraction(0))
+        return sum((count * step for step, count in self._steps()), Fraction(0))
 
-    def _steps(self) -> list[Fraction]:
-        """By how much one person can move each stacked query (in L1, hence also in L2) or each score."""
-        return [self.rows_per_person * Fraction(weight) + Fraction(self.extra) for weight in self.weights]
+    def _steps(self) -> list[tuple[Fraction, int]]:
+        """By how much one person can move stacked queries (in L1, hence also in L2) or scores, and how many so far."""
+        return [
+            (self.rows_per_person * Fraction(weight) + Fraction(self.extra), count)
+            for weight, count in Counter(self.weights).items()
+        ]
 
 
 def _gaussian_cost(currency: Currency, ratio: Fraction) -> Fraction:
@@ -278,7 +282,8 @@ def stack_noise(spend: Amount, weights: Sequence[float], rows_per_person: int, e
     """The noise on each query of a stack: the stack's scale divided by the query's weight, rounded up."""
     scale = stack_scale(spend, weights, rows_per_person, extra)
     kind = noise_kind(spend.currency)
-    return [Noise(kind, _float_up(Fraction(scale) / Fraction(weight))) for weight in weights]
+    noises = {weight: Noise(kind, _float_up(Fraction(scale) / Fraction(weight))) for weight in set(weights)}
+    return [noises[weight] for weight in weights]
 
 
 def discovery_scale(amount: Amount, rows_per_person: int) -> float:

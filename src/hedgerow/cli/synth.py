@@ -69,7 +69,7 @@ def synth(
     ] = None,
     max_memory: Annotated[str, typer.Option(help="For example 4GB.")] = "4GB",
     max_time: Annotated[
-        str | None, typer.Option(help="For the work that needs no data, for example 10m; rounds end early.")
+        str | None, typer.Option(help="For what a method computes, reading aside, for example 10m; it then ends early.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the post-processing stream only.")] = 0,
     unsafe_noise_seed: Annotated[

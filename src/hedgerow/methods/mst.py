@@ -34,7 +34,7 @@ LEAST_SHARE = 1 / 3
 LEAST_IMPURITY = 0.25
 """Columns that vary less than this weigh as if they varied this much: a weight is paid for in noise."""
 
-PAIR = 250_000
+PAIR = 150_000
 """Work of a pair that is scored and chosen among."""
 
 

@@ -83,7 +83,7 @@ class PrivSyn(Options):
                     again = measure_one_ways(curator, curator.remaining)
                     views += [one_way_view(compression, measurement) for measurement in again]
         with progress.phase("make consistent"):
-            agreed = consistent(pooled(views), first.total)
+            agreed = consistent(pooled(views), first.total, progress=progress)
         targets = [Target.of(each.marginal, each.counts) for each in agreed]
         return compression.expand(Records(merged.domain, targets, first.total))
 

@@ -27,7 +27,7 @@ from hedgerow.private.remembering import Remembering
 from hedgerow.private.scores import Scale, grid_scores
 from hedgerow.progress import Progress
 
-MEASURING, SCORING, CHOOSING, CELL = 500_000, 150_000, 200, 20
+MEASURING, SCORING, CHOOSING, CELL = 500_000, 80_000, 200, 20
 """Work of a measured query and of what is made of it, of a candidate and its score, of one in a choice, of a cell."""
 
 

@@ -67,7 +67,7 @@ def some_pairs(curator: Curator, most: int = MOST_MARGINALS) -> list[Marginal]:
     return [(names[i], names[j]) for i, j in zip(earlier.tolist(), later.tolist(), strict=True)]
 
 
-def by_lot(curator: Curator, marginals: list[Marginal], most: int) -> list[Marginal]:
+def by_lot(curator: Curator, marginals: Sequence[Marginal], most: int) -> Sequence[Marginal]:
     """All of the marginals, or so many of them by lot."""
     if len(marginals) <= most:
         return marginals
