@@ -135,7 +135,7 @@ def test_a_dry_run_states_what_discoveries_will_cost(hedgerow, tmp_path):
 def test_a_table_that_cannot_be_read_is_refused_before_a_discovery_is_paid_for(hedgerow, tmp_path):
     (tmp_path / "s.yaml").write_text(SCHEMA)
     hedgerow("ledger", "create", "l", "--dataset", "shops", "--epsilon", 2)
-    bad = {"empty.csv": "id,city,spent,visits\n", "ragged.csv": "id,city,spent,visits\na,b,1,2\na,b\n"}
+    bad = {"open.csv": 'id,city,spent,visits\na,"b,1,2\n', "ragged.csv": "id,city,spent,visits\na,b,1,2\na,b\n"}
     for name, text in bad.items():
         (tmp_path / name).write_text(text)
         done = hedgerow("synth", name, "-s", "s.yaml", "-e", 1, "-o", "o.csv", "--ledger", "l")
