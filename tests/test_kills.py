@@ -22,6 +22,7 @@ from forked import SIGNALS, ending, write_inputs
 from hedgerow.budget.accounting import whole
 from hedgerow.budget.amounts import Budget
 from hedgerow.models.model import BLOCK_ROWS
+from hedgerow.private.journal import _is_void, _records
 from hedgerow.private.ledger import Ledger
 from hedgerow.run import synthesize
 from hedgerow.schema import Schema
@@ -65,6 +66,9 @@ class Campaign:
         counting = f"import forked; forked.count_steps({str(noted)!r})\n"
         self.finish(words, folder, counting + before)
         self._known[label] = (int(noted.read_text()), time.monotonic() - begin)
+
+    def knows(self, label):
+        return label in self._known
 
     def kill(self, label, words, folder, where, before=""):
         """Kill a command somewhere, and see that nothing of it lives on and that it said what there is to say."""
@@ -205,6 +209,48 @@ def kill_evaluate(campaign):
         assert {path.name for path in folder.iterdir()} == {"l", "page.html"}
 
 
+# ------------------------------------------------------------ comparisons: every run of a method is a release
+
+
+def compare_words(campaign):
+    table, schema = campaign.inputs / "t.parquet", campaign.inputs / "s.yaml"
+    asked = ["--methods", "independent,mst", "--epsilons", "1", "--runs", "1", "--metrics", "tvd1"]
+    return ["compare", table, "-s", schema, "-o", "grid", *asked, "--ledger", "l", "-q"]
+
+
+def where_compare_is(folder):
+    """Each debit is one of a cell that is done, or that has its journal."""
+    grid = folder / "grid"
+    cells = {path.name: path for path in (grid / "cells").glob("*")} if grid.exists() else {}
+    journals = [path.read_bytes() for name, path in cells.items() if name.endswith(".journal")]
+    begun = {_records(data)[0].value["nonce"] for data in journals if not _is_void(data)}
+    done = [json.loads(path.read_text()) for name, path in cells.items() if name.endswith(".json")]
+    assert [row["problem"] for row in done if row["status"] != "done"] == []
+    paid = sum(row["kind"] == "method" for row in done)
+    debits = [entry.record for entry in Ledger(folder / "l").entries() if "debit" in entry.record]
+    assert paid <= len(debits) <= 2
+    assert Ledger(folder / "l").spent().units == len(debits) * whole(BUDGET).units
+    assert len([debit for debit in debits if debit["journal"] not in begun]) <= paid
+    for name in ("comparison.html", "results.parquet", "manifest.json"):
+        assert not (grid / name).exists() or (grid / name).stat().st_size
+    return f"{len(done)} of 4 cells, {len(debits)} debits"
+
+
+def kill_compare(campaign):
+    folder = campaign.folder("compare")
+    if not campaign.knows("compare"):
+        Ledger.create(campaign.folder("grid") / "l", "people", Budget(9.0, 1e-8))
+        campaign.learn("compare", compare_words(campaign), folder.parent / "grid")
+    Ledger.create(folder / "l", "people", Budget(9.0, 1e-8))
+    for _ in range(campaign.coins.randint(1, 3)):
+        campaign.kill("compare", compare_words(campaign), folder, lambda: where_compare_is(folder))
+    campaign.finish(compare_words(campaign), folder)
+    assert where_compare_is(folder) == "4 of 4 cells, 2 debits"
+    left = {path.name for path in folder.rglob("*") if path.suffix != ".json" or path.parent.name != "cells"}
+    assert left == {"l", "grid", "cells", "comparison.html", "results.parquet", "manifest.json"}
+    assert (folder / "grid" / "comparison.html").read_text().rstrip().endswith("</html>")
+
+
 # ------------------------------------------------------------ every other command that writes
 
 
@@ -238,7 +284,9 @@ def kill_other(campaign):
 
 # ------------------------------------------------------------ the campaign
 
-KINDS = {kill_synth: 10, kill_synth_with_page: 6, kill_sample: 3, kill_ledger: 3, kill_evaluate: 3, kill_other: 4}
+FEW = {kill_synth: 10, kill_synth_with_page: 6, kill_sample: 3, kill_ledger: 3, kill_evaluate: 3, kill_other: 4}
+KINDS = FEW | {kill_compare: 2}
+"""How often each is killed, of so many."""
 
 
 @pytest.fixture(scope="module")
@@ -262,7 +310,7 @@ def campaign(tmp_path_factory, server):
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="asks /proc who lives")
-@pytest.mark.parametrize("kind", [*KINDS])
+@pytest.mark.parametrize("kind", [*FEW])
 def test_a_few_kills(campaign, kind):
     kind(campaign)
 
