@@ -16,6 +16,7 @@ from hedgerow.curator import Candidate
 from hedgerow.errors import BudgetError, HedgerowError, LimitError, OptionError, TableError, standing
 from hedgerow.methods.method import About
 from hedgerow.methods.shared.start import measure_one_ways
+from hedgerow.models.model import Model
 from hedgerow.private.engines import open_engine
 from hedgerow.private.mechanisms import Mechanisms
 from hedgerow.progress import Limits, Progress
@@ -40,7 +41,7 @@ class Greedy:
     again: str = "measure"
     about: ClassVar[About] = About("greedy", "Greedy", "Asks too often.", "None.", "None.")
 
-    def run(self, curator, progress):
+    def run(self, curator, progress) -> Model:
         measure_one_ways(curator, curator.remaining)
         if self.again == "measure":
             measure_one_ways(curator, curator.remaining)
