@@ -190,3 +190,20 @@ def test_a_release_is_saved_over_another_only_when_that_is_wanted(tmp_path):
         other.save(tmp_path / "r", overwrite=False)
     other.save(tmp_path / "r")
     assert Release.load(tmp_path / "r").estimated_rows == other.estimated_rows
+
+
+def test_ctrl_c_in_code_that_is_not_ours_is_ctrl_c(server, ready):
+    """An import that is interrupted may end in an error of another kind."""
+    odd = """
+import os, hedgerow.cli.synth as s
+def broken(*words, **named):
+    try:
+        os.kill(os.getpid(), 2)
+        [None for _ in range(1000)]
+    except KeyboardInterrupt:
+        raise SystemError
+s.synthesize = broken
+"""
+    done = server.run(SYNTH, ready, odd)
+    assert done.code == 130
+    assert done.err.endswith("stopped; no half-written file was left, and what was debited stays debited.\n")

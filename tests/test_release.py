@@ -60,7 +60,7 @@ def test_a_release_reads_back_and_verifies(release, saved):
     assert loaded.guarantee == release.guarantee
     assert loaded.guarantee.epsilon <= 1.0
     assert loaded.table().equals(release.table())
-    assert any("guarantee follows from the charges" in line for line in confirmed)
+    assert any("guarantee is that of the whole budget" in line for line in confirmed)
     assert release.certificate.spent == release.certificate.whole
 
 
@@ -236,11 +236,12 @@ def test_rows_depend_on_seed_alone_and_have_the_declared_types(release):
         release.sample(-1)
 
 
-def test_the_models_answer_comes_with_its_standard_error(release):
+def test_the_models_answer_comes_with_the_noise_of_the_measured_one_and_claims_no_error_of_its_own(release):
     answer = release.marginal(["sex"])
     assert answer.counts.shape[0] >= 2
-    assert answer.standard_error > 0
-    assert release.marginal(["race", "sex"]).standard_error is None
+    assert answer.noise_std > 0
+    assert release.marginal(["race", "sex"]).noise_std is None
+    assert not hasattr(answer, "standard_error")
     with pytest.raises(OptionError, match=r'unknown column "sexx".*Did you mean "sex"'):
         release.marginal(["sexx"])
 

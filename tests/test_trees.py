@@ -124,7 +124,7 @@ def test_the_expected_number_of_leaves_is_the_mean_over_all_orders(domain, heigh
 
 def test_a_tree_that_would_not_fit_is_refused_before_it_is_made():
     domain = Domain.of({f"x{place}": 1000 for place in range(8)})
-    with pytest.raises(LimitError, match=r'height 7 for "x0" needs .* Nothing was allocated'):
+    with pytest.raises(LimitError, match=r'height 7 for "x0" needs .* It was not grown'):
         grow(domain, "x0", 7, np.random.default_rng(0), memory=64 << 20)
 
 

@@ -8,6 +8,9 @@ import sys
 from typing import Any
 
 STOPPED = 130
+_ENDED = "stopped; no half-written file was left, and what was debited stays debited."
+_asked_to_end: list[int] = []
+"""The signals that asked the command to end."""
 
 
 def main() -> None:
@@ -16,14 +19,15 @@ def main() -> None:
     Exit codes: 0 done, 2 the input is at fault, 1 our fault, 130 stopped by Ctrl-C. An unexpected error is named by
     its type and place alone, because its text could quote a private row.
     """
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+    _asked_to_end.clear()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup, or the background work of a shell
             signal.signal(number, _interrupt)
     try:
         _run()
     except KeyboardInterrupt:
-        _tidy_up()
-        _stop("stopped; no half-written file was left, and what was debited stays debited.", STOPPED)
+        _asked_to_end.append(signal.SIGINT)
+        _stop(_ENDED, STOPPED)
 
 
 def _run() -> None:
@@ -76,8 +80,9 @@ def _flush() -> None:
         _stop(f"what is printed could not be written ({reason(problem)}); the files are there.", 2)
 
 
-def _interrupt(*_: object) -> None:
+def _interrupt(number: int, _: object) -> None:
     """A request to end is treated like Ctrl-C, so that partial files are removed."""
+    _asked_to_end.append(number)
     raise KeyboardInterrupt
 
 
@@ -93,6 +98,10 @@ def _help(problem: Any) -> str:
 
 
 def _stop(message: str, code: int) -> None:
+    """End with a sentence. Code that is not ours may have turned a request to end into an error of another kind."""
+    if _asked_to_end:
+        message, code = _ENDED, STOPPED
+        _tidy_up()
     from hedgerow.errors import visible
 
     print(f"hedgerow: {visible(message, keep=chr(10))}", file=sys.stderr)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hedgerow.budget.amounts import Budget
+from hedgerow.cli.doubts import warn
 from hedgerow.cli.evaluate import PRIVATE
 from hedgerow.cli.options import Delta, Json, Quiet, SchemaName, seconds, size, words
 from hedgerow.errors import OptionError
@@ -89,6 +91,7 @@ def compare(
     say_what_is_torn(ledger)
     if plan.ledger is None:
         say("hint: no --ledger was given; every run of a method is a release, and nothing adds them up.")
+    warn(dict.fromkeys(doubt for epsilon in plan.epsilons for doubt in Budget(epsilon, plan.delta).doubts()))
     rows = compare_methods(plan, out, retry=retry, command=sys.argv, say=say)
     if json_:
         print(json.dumps({"private": True, "out": str(out), "rows": rows}))

@@ -19,9 +19,12 @@ def create(
 ) -> None:
     """Open a ledger for a dataset."""
     from hedgerow.budget.amounts import Budget
+    from hedgerow.cli.doubts import warn
     from hedgerow.private.ledger import Ledger
 
-    ledger = Ledger.create(file, dataset, Budget(epsilon, delta))
+    budget = Budget(epsilon, delta)
+    warn(budget.doubts())
+    ledger = Ledger.create(file, dataset, budget)
     print(f'{file}: ledger of "{ledger.dataset}", ε = {epsilon:g}, δ = {delta:g} for its lifetime')
 
 

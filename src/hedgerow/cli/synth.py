@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hedgerow.cli.doubts import warn
 from hedgerow.cli.options import AllowColumn, Delta, Json, Quiet, SchemaName, seconds, settings, size
 from hedgerow.cli.runs import wanted
 from hedgerow.errors import OptionError, visible
@@ -68,7 +69,7 @@ def synth(
     ] = None,
     max_memory: Annotated[str, typer.Option(help="For example 4GB.")] = "4GB",
     max_time: Annotated[
-        str | None, typer.Option(help="For the work that needs no data, for example 10m; rounds end early.")
+        str | None, typer.Option(help="For what a method computes, reading aside, for example 10m; it then ends early.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the post-processing stream only.")] = 0,
     unsafe_noise_seed: Annotated[
@@ -145,6 +146,8 @@ def make_all(requests: Sequence[Request], as_json: bool, quiet: bool) -> None:
             replace(request, journal=claim, resume=request.resume and (claim.begun or not several))
             for request, claim in zip(left, claims, strict=True)
         ]
+        for request in asked:
+            warn(request.budget.doubts())
         for checked, claim in zip([request.checked() for request in asked], claims, strict=True):
             _make(checked, _files(checked.request), claim, as_json, quiet)
 
@@ -184,6 +187,7 @@ def _make(checked: Checked, files: Outputs, claim: Claim, as_json: bool, quiet: 
         warning = " ".join(made.certificate.statements()) if made.certificate.void else None
         drawn = made.batches(_rows_out(files, made), request.seed)
         rows = write_table(files.table, made.encoding.arrow_schema, drawn, warning, replace=files.overwrite)
+    warn(made.doubts)
     if files.page is not None:
         _write_page(files.page, made, rows, checked.request, progress)
     report = {
@@ -276,6 +280,7 @@ def _rehearse(request: Request, as_json: bool, quiet: bool) -> None:
     from hedgerow.cli.progress import TerminalProgress
     from hedgerow.release.certificate import share_of_whole
 
+    warn(request.budget.doubts())
     progress = TerminalProgress(request.limits, quiet)
     certificate = request.checked().rehearsal(progress).certificate
     charges = [

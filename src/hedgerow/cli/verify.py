@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -48,7 +49,13 @@ def verify(
                 )
             confirmed.append(f"dp-accounting's privacy loss distributions agree: ε = {epsilon:.6g}")
     if json_:
-        about = {"release": str(release), "signer": found.signer, "confirmed": confirmed}
+        given = found.certificate.guarantee
+        about = {
+            "release": str(release),
+            "signer": found.signer,
+            "confirmed": confirmed,
+            "guarantee": given and asdict(given),  # a certificate of the first edition states another one
+        }
         print(json.dumps({**about, "certificate": found.certificate.to_json()}))
     else:
         for line in confirmed:

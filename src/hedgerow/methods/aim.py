@@ -92,8 +92,8 @@ class AIM(Options, Strategy):
 
     def propose(self, now: Round) -> Offer:
         """Marginals whose noise leaves something to learn and whose model would not outgrow its schedule."""
-        noise = {marginal: now.noise.mean_absolute * now.domain.cells(marginal) for marginal in now.wanted}
-        worth = [marginal for marginal in now.wanted if noise[marginal] <= self.worth * now.model.total]
+        noise = {marginal: now.noise.mean_absolute * now.domain.cells(marginal) for marginal in now.considered}
+        worth = [marginal for marginal in now.considered if noise[marginal] <= self.worth * now.model.total]
         candidates = [
             Candidate(MarginalQuery(now.domain, marginal), now.wanted[marginal], noise[marginal])
             for marginal in now.fitting(worth, self.size * now.used)

@@ -9,6 +9,7 @@ import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import comb
 from typing import ClassVar
 
 import numpy as np
@@ -22,14 +23,19 @@ from hedgerow.methods.method import About
 from hedgerow.methods.option import Options, option
 from hedgerow.methods.shared.documents import attributes_of, read_names
 from hedgerow.methods.shared.views import measure, shrunk, view
+from hedgerow.methods.shared.workloads import MOST_MARGINALS
 from hedgerow.models.consistency import View, consistent
 from hedgerow.models.model import Model
-from hedgerow.models.records import Records, Target, shares_of
+from hedgerow.models.records import EXCHANGES, ITERATIONS, Records, Target, shares_of
 from hedgerow.models.segments import Segments
 from hedgerow.progress import Progress
 
 POOL = 10_000
 """Rows of each source that the segments' rows are chosen from."""
+PAIR = 3_500_000
+"""Work of a pair that is measured, made to agree with others, and fitted by so many rows."""
+UPDATED = 15
+"""Work of a row and a target, each time that the row is updated."""
 MOST_FOR_TOTAL = 0.1
 MOST_FOR_SEGMENTS = 0.5
 """Parts of the budget that the row total and the segments take at most, where something else is measured too."""
@@ -144,20 +150,23 @@ class DPSyn(Options):
         inner = tuple(name for name in domain.names if name not in segments)
         public = public_rows(curator, inner)
         with progress.phase("measure the segments"):
-            regime, count = self.plan(curator, inner, public is not None)
+            pairs = self.pairs(domain, inner, progress)
+            regime, count = self.plan(curator, inner, pairs, public is not None)
             spend = curator.remaining if regime is Regime.PUBLIC else self.for_segments(curator, count)
             counted = curator.measure([MarginalQuery(domain, segments)], spend=spend)[0]
         counts = self.sizes(domain, counted)
         with progress.phase(f"measure {regime.value}"):
-            views = self.views(curator, regime, inner, public, max(1.0, counted.total))
+            views = self.views(curator, regime, inner, pairs, public, max(1.0, counted.total), progress)
         targets = [Target.of(each.marginal, each.counts) for each in views]
         with progress.phase("make rows"):
-            sources = self.sources(curator, regime, inner, public, targets)
+            sources = self.sources(curator, regime, inner, public, targets, progress)
         pool = {name: np.concatenate([rows[name] for rows in sources]) for name in inner}
         first = len(sources[0][inner[0]]) if inner else 0
         return Segments(domain, segments, counts, pool, targets, weights(curator.columns, targets), first)
 
-    def plan(self, curator: Curator, inner: Marginal, has_public: bool) -> tuple[Regime, float]:
+    def plan(
+        self, curator: Curator, inner: Marginal, pairs: Sequence[Marginal], has_public: bool
+    ) -> tuple[Regime, float]:
         """The regime that ε, θ and the noisy number of rows allow, and that number."""
         thresholds = Thresholds(curator.rows_per_person)
         if not inner or (has_public and curator.epsilon < thresholds.least):
@@ -167,7 +176,7 @@ class DPSyn(Options):
         regime = thresholds.regime(curator.epsilon, rows)
         if regime is Regime.PUBLIC and not has_public:
             regime = Regime.ONE_WAY
-        if regime is Regime.TWO_WAY and not self.pairs(curator.domain, inner):
+        if regime is Regime.TWO_WAY and not pairs:
             regime = Regime.ONE_WAY
         return regime, rows
 
@@ -192,7 +201,14 @@ class DPSyn(Options):
         return sizes if sizes.sum() >= 1 else np.ones_like(sizes)
 
     def views(
-        self, curator: Curator, regime: Regime, inner: Marginal, public: CodedTable | None, total: float
+        self,
+        curator: Curator,
+        regime: Regime,
+        inner: Marginal,
+        pairs: Sequence[Marginal],
+        public: CodedTable | None,
+        total: float,
+        progress: Progress,
     ) -> list[View]:
         """All one-way and two-way marginals that are known, made to agree: measured ones, and public ones beside them.
 
@@ -200,20 +216,22 @@ class DPSyn(Options):
         """
         domain = curator.domain
         ones: list[Marginal] = [(name,) for name in inner]
-        pairs = self.pairs(domain, inner)
-        asked: dict[Regime, list[Marginal]] = {Regime.ONE_WAY: ones, Regime.TWO_WAY: pairs}
+        asked: dict[Regime, Sequence[Marginal]] = {Regime.ONE_WAY: ones, Regime.TWO_WAY: pairs}
         measured = measure(curator, asked[regime], curator.remaining) if regime in asked else []
         known = {each.marginal: each for each in measured}
         if public is None:
-            return consistent(measured, total)
+            return consistent(measured, total, progress=progress)
         weight = self.public_weight * min((each.weight for each in measured), default=1.0)
         prior = {each: total * shares_of(public, domain, each) for each in [*ones, *pairs]}
         if self.shrink:
             known = {each: shrunk(found, prior[each]) for each, found in known.items()}
         beside = [View(each, counts, weight) for each, counts in prior.items() if each not in known]
-        return consistent([*known.values(), *beside], total) if known else beside
+        return consistent([*known.values(), *beside], total, progress=progress) if known else beside
 
-    def pairs(self, domain: Domain, inner: Marginal) -> list[Marginal]:
+    def pairs(self, domain: Domain, inner: Marginal, progress: Progress) -> list[Marginal]:
+        """All pairs but the widest; none where they are too many, or more than the time allows to go through."""
+        if comb(len(inner), 2) > progress.affords(MOST_MARGINALS, PAIR, 1):
+            return []
         return [pair for pair in combinations(inner, 2) if domain.cells(pair) <= self.most_cells]
 
     def sources(
@@ -223,12 +241,20 @@ class DPSyn(Options):
         inner: Marginal,
         public: CodedTable | None,
         targets: Sequence[Target],
+        progress: Progress,
     ) -> list[CodedTable]:
-        """Rows to choose from: a sample of the public ones, and rows that are updated until they fit the targets."""
+        """Rows to choose from: a sample of the public ones, and rows that are updated until they fit the targets.
+
+        Without time for all of it they are updated less often, and exchange less.
+        """
         found = [] if public is None else [sampled(public, curator.coins)]
         if regime is not Regime.PUBLIC:
             domain = Domain(curator.domain[name] for name in inner)
-            found.append(Records(domain, targets, POOL).draw(POOL, curator.coins))
+            each = UPDATED * POOL * len(targets)
+            iterations = progress.affords(ITERATIONS, each, 0)
+            progress.worked(iterations * each)
+            exchanges = progress.affords(EXCHANGES, each, 0)
+            found.append(Records(domain, targets, POOL).made(POOL, curator.coins, iterations, exchanges))
         return found
 
 

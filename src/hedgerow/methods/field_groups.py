@@ -101,7 +101,7 @@ class FieldGroups(Options):
                 if name in taken:
                     raise OptionError(
                         f'group {number} holds "{name}", which group {taken[name]} already holds; a column belongs '
-                        "to one group. Nothing was spent."
+                        "to one group."
                     )
                 taken[name] = number
             _refuse_wide(domain, marginal, f"group {number}")
@@ -149,5 +149,5 @@ def _refuse_wide(domain: Domain, marginal: Marginal, what: str) -> None:
     if cells > MOST_CELLS:
         raise LimitError(
             f"{what} ({' × '.join(marginal)}) has {cells:,} cells; at most {MOST_CELLS:,} can get noise. "
-            "Nothing was spent. Hint: split the group, or declare bins."
+            "Hint: split the group, or declare bins."
         )

@@ -158,7 +158,7 @@ class Match3(Options):
             names = domain.marginal(a for name in each.attributes for a in named(curator, name, what))
             strange = [name for name, _ in each.levels if name not in names]
             if strange:
-                raise OptionError(f'{what} has levels of "{strange[0]}", which it does not hold. Nothing was spent.')
+                raise OptionError(f'{what} has levels of "{strange[0]}", which it does not hold.')
             found.setdefault((names, each.levels), Wanted(names, each.weight, each.levels))
         return list(found.values())
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
@@ -24,6 +23,7 @@ from hedgerow.methods.shared import options
 from hedgerow.methods.shared.columns import Columns
 from hedgerow.methods.shared.compression import compress
 from hedgerow.methods.shared.start import first_measurements, measure_one_ways
+from hedgerow.methods.shared.workloads import MOST_MARGINALS, some_pairs
 from hedgerow.models.graphical.estimation import fit
 from hedgerow.models.graphical.model import GraphicalModel
 from hedgerow.models.model import Model
@@ -33,6 +33,9 @@ LEAST_SHARE = 1 / 3
 """The one-way marginals' part of the budget, as in the paper; more where they need it."""
 LEAST_IMPURITY = 0.25
 """Columns that vary less than this weigh as if they varied this much: a weight is paid for in noise."""
+
+PAIR = 150_000
+"""Work of a pair that is scored and chosen among."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ class MST(Options):
         domain = curator.domain
         selection = curator.remaining.share(self.choosing)
         edges = len(domain) - 1
-        candidates = self.worthwhile(curator, curator.remaining - selection, edges, model)
+        candidates = self.worthwhile(curator, curator.remaining - selection, edges, model, progress)
         if not candidates:
             return []
         pool = curator.pool(candidates, against=model)
@@ -104,11 +107,17 @@ class MST(Options):
             first, second = component[ends[index]]
             component[component == second] = first
             progress.step()
+            if progress.out_of_time():
+                break  # a forest will do
         weights = [query.cells ** (1 / 3) for query in chosen]  # the least sum of absolute errors
         return curator.measure(chosen, spend=curator.remaining, weights=weights)
 
-    def worthwhile(self, curator: Curator, spend: Amount, edges: int, model: GraphicalModel) -> list[Candidate]:
+    def worthwhile(
+        self, curator: Curator, spend: Amount, edges: int, model: GraphicalModel, progress: Progress
+    ) -> list[Candidate]:
         """Pairs that are not all noise: expected absolute noise at most `worth` of the rows.
+
+        Where there are more than can be scored in the time allowed, lots decide which are looked at.
 
         A pair weighs more when its columns vary little, so that the order of the scores is closer to that of mutual
         information, which gives the tree that is nearest to the table (Chow, Liu 1968).
@@ -117,7 +126,8 @@ class MST(Options):
             return []
         noise = curator.noise(spend, [1.0] * edges)[0].mean_absolute
         varies = {name: max(LEAST_IMPURITY, impurity(model.marginal((name,)))) for name in curator.domain.names}
-        queries = (MarginalQuery(curator.domain, pair) for pair in combinations(curator.domain.names, 2))
+        most = progress.affords(MOST_MARGINALS, PAIR, edges)
+        queries = (MarginalQuery(curator.domain, pair) for pair in some_pairs(curator, most))
         return [
             Candidate(
                 query,

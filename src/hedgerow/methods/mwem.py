@@ -14,12 +14,17 @@ from hedgerow.curator import Candidate, Curator
 from hedgerow.methods.method import About
 from hedgerow.methods.option import Options
 from hedgerow.methods.shared import options
-from hedgerow.methods.shared.workloads import workload_of
+from hedgerow.methods.shared.workloads import by_lot, workload_of
 from hedgerow.models.graphical.estimation import fit
 from hedgerow.models.graphical.junction import sizes_with
 from hedgerow.models.graphical.model import GraphicalModel
 from hedgerow.models.model import Model
 from hedgerow.progress import Progress
+
+MARGINAL = 200_000
+"""Work of a marginal that is sized and scored."""
+FEWEST = 500
+"""Marginals that a round looks at, however little time is left."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +61,11 @@ class MWEM(Options):
             for number, spend in enumerate(spends, start=1):
                 if progress.out_of_time() or number == rounds:
                     spend = curator.remaining
-                sizes = sizes_with(domain, model.cliques, list(wanted))
+                looked_at = by_lot(curator, list(wanted), progress.affords(len(wanted), MARGINAL, FEWEST))
+                sizes = sizes_with(domain, model.cliques, looked_at)
                 candidates = [
-                    Candidate(MarginalQuery(domain, marginal), weight)
-                    for (marginal, weight), size in zip(wanted.items(), sizes, strict=True)
+                    Candidate(MarginalQuery(domain, marginal), wanted[marginal])
+                    for marginal, size in zip(looked_at, sizes, strict=True)
                     if size <= self.size * 2**20
                 ]
                 measuring = spend.share(self.measuring)

@@ -25,10 +25,12 @@ from hedgerow.models.forests import MOST_SWEEPS, Forest, RandomTrees
 from hedgerow.models.histograms import Histograms, Part, project_to_simplex
 from hedgerow.models.model import Model
 from hedgerow.models.trees import RandomTree, clipped_leaves, expected_leaves, grow, shrunk_leaves, told
-from hedgerow.progress import Limits, Progress
+from hedgerow.progress import Progress
 
 # tuned on the made-up personnel table and on br2000: the defaults of trees, emphasis, ranges, sweeps and columns
 LEAVES = {"shrink": shrunk_leaves, "clip": clipped_leaves}
+TREE = 600_000
+"""Work of a tree: planting, measuring and weighing it."""
 Planted = Mapping[str, Sequence[RandomTree]]
 """The trees of each attribute. They do not depend on the order in which attributes are drawn."""
 
@@ -88,11 +90,11 @@ class RDT(Options):
 
     def run(self, curator: Curator, progress: Progress) -> Model:
         labels = self.labels(curator)
-        planted = self.plant(curator, labels, self.height, progress.limits)  # a tree too large costs nothing
+        planted = self.plant(curator, labels, self.height, progress)  # a tree too large costs nothing
         with progress.phase("measure every column"):
             count = curator.total(spend=curator.remaining.share(TOTAL_SHARE))
             if self.height == 0:
-                planted = self.tallest(curator, labels, count.total, progress.limits)
+                planted = self.tallest(curator, labels, count.total, progress)
             spend = curator.remaining.share(self.columns) if planted else curator.remaining
             one_ways = measure_one_ways(curator, spend)
         start = independent(curator.domain, one_ways, estimated_total([count, *one_ways]))
@@ -114,25 +116,27 @@ class RDT(Options):
         named = [name for column in self.order for name in attributes_of((column,), domain, curator.columns, "order")]
         return tuple(name for name in dict.fromkeys([*named, *domain.names]) if domain[name].size > 1)
 
-    def plant(self, curator: Curator, labels: Marginal, height: int, limits: Limits) -> Planted:
-        """Trees for each attribute; none where nothing would be split."""
+    def plant(self, curator: Curator, labels: Marginal, height: int, progress: Progress) -> Planted:
+        """As many trees for each attribute as the time allows; none where nothing would be split."""
         if height < 2 or len(labels) < 2:
             return {}
         planted: dict[str, list[RandomTree]] = {}
-        left = limits.memory
+        left = progress.limits.memory
+        trees = progress.affords(self.trees, TREE * len(labels), 1)
+        progress.worked(TREE * len(labels) * trees)
         for label in curator.domain.marginal(labels):
             planted[label] = []
-            for _ in range(self.trees):
+            for _ in range(trees):
                 tree = grow(curator.domain, label, height, curator.coins, ranges=self.ranges, memory=left)
                 planted[label].append(tree)
                 left -= tree.bytes
         return planted
 
-    def tallest(self, curator: Curator, labels: Marginal, rows: float, limits: Limits) -> Planted:
+    def tallest(self, curator: Curator, labels: Marginal, rows: float, progress: Progress) -> Planted:
         """Trees as tall as the noise allows, or less where they would not fit the memory."""
         for height in range(self.affordable(curator, labels, rows), 1, -1):
             try:
-                return self.plant(curator, labels, height, limits)
+                return self.plant(curator, labels, height, progress)
             except LimitError:
                 continue
         return {}
@@ -161,7 +165,9 @@ class RDT(Options):
 
     def cells(self, domain: Domain, labels: Marginal, height: int) -> float:
         """The mean number of cells of a tree."""
-        sizes = [domain[name].size * expected_leaves(domain, name, height, self.ranges) for name in labels]
+        alike = {(domain[name].size, domain[name].ordered): name for name in labels}
+        leaves = {kind: expected_leaves(domain, name, height, self.ranges) for kind, name in alike.items()}
+        sizes = [domain[name].size * leaves[domain[name].size, domain[name].ordered] for name in labels]
         return sum(sizes) / len(sizes)
 
 

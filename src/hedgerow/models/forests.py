@@ -23,7 +23,7 @@ from hedgerow.models.stored import Stored
 from hedgerow.models.trees import RandomTree
 
 ONE = 1 << 31
-"""Distributions are written down in units of 2⁻³¹, so that the same seed draws the same rows on every machine."""
+"""Distributions are written down in units of 2⁻³¹: drawing from them is arithmetic of whole numbers."""
 MOST_SWEEPS = 1_000
 MOST_NODES = (1 << 31) - 1
 GOLDEN = 0x9E3779B9

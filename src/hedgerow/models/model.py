@@ -20,7 +20,7 @@ HELD = "model"
 
 @dataclass(frozen=True)
 class State:
-    """A model written down: plain JSON values and plain arrays (no objects), the same on every machine."""
+    """A model written down: plain JSON values and plain arrays (no objects)."""
 
     kind: str
     values: dict[str, Any]

@@ -66,7 +66,7 @@ class _FromRows(FromMarginals):
 
     @cached_property
     def _reference(self) -> CodedTable:
-        """The rows that speak for the model, the same on every machine."""
+        """The rows that speak for the model, the same each time they are drawn."""
         rows = int(min(REFERENCE_ROWS, max(1.0, round(self.total))))
         return self.draw(rows, np.random.Generator(np.random.Philox(np.random.SeedSequence(0))))
 
@@ -98,8 +98,12 @@ class Records(_FromRows):
         return self._total
 
     def draw(self, rows: int, rng: np.random.Generator) -> CodedTable:
+        return self.made(rows, rng, ITERATIONS, EXCHANGES)
+
+    def made(self, rows: int, rng: np.random.Generator, iterations: int, exchanges: int) -> CodedTable:
+        """Rows after so many updates and exchanges; without any, columns by themselves."""
         columns = {attribute.name: self._start(attribute.name, rows, rng) for attribute in self.domain}
-        updated(columns, self.domain, self.targets, ITERATIONS, EXCHANGES, rng)
+        updated(columns, self.domain, self.targets, iterations, exchanges, rng)
         order = rng.permutation(rows)
         return {name: columns[name][order].astype(self.domain[name].dtype) for name in self.domain.names}
 

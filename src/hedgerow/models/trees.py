@@ -121,7 +121,7 @@ def _refuse_large(domain: Domain, label: str, height: int, nodes: int, entries: 
     if needed > memory:
         raise LimitError(
             f'a tree of height {height} for "{label}" needs {needed >> 20:,} MB at one of its levels; '
-            f"{memory >> 20:,} MB are left for it. Nothing was allocated or spent. "
+            f"{memory >> 20:,} MB are left for it. It was not grown. "
             "Hint: a smaller height, fewer trees, bins, or a larger --max-memory."
         )
 

@@ -130,6 +130,7 @@ class Journal:
         self._run = _plain({"format": FORMAT, **run})
         self.nonce = secrets.token_hex(16)
         """Names the journal in the ledger, so that a debit is found again whatever happened after it."""
+        self._work: int | None = None
         self._recorded: deque[Record] = deque()
         self._opened = self._paid = False
         try:
@@ -149,7 +150,7 @@ class Journal:
             if record.asked != asked:
                 raise BudgetError(
                     f'the run asks for something else than the one whose answers are in "{self.path}". Was it made '
-                    "with another version, or was the public table changed? Nothing was spent."
+                    "with another version, or was the public table changed?"
                 )
             return record
         self.begin()
@@ -163,9 +164,14 @@ class Journal:
         digest = hashlib.sha256(repr(charge).encode()).hexdigest()
         self.keep(["charge", charge.purpose, digest], lambda: Record(()))
 
-    def late(self, late: bool) -> bool:
-        """Whether time was up: a decision that what follows depends on."""
-        return bool(self.keep(["late"], lambda: Record((), late)).value)
+    def agreed(self, work: int | None) -> int | None:
+        """How much work the run may do: as it was when the run began, whatever a resumed one measures or asks for.
+
+        What a run asks depends on it, as on its other options. It stays here: a release says nothing of a machine.
+        """
+        if not self._opened:
+            self._work = work
+        return self._work
 
     @contextmanager
     def paying(self) -> Iterator[str]:
@@ -202,7 +208,7 @@ class Journal:
                 f'"{self.path}" belongs to another run: its {", ".join(differing)} is not the one given. '
                 "Nothing was read. Hint: repeat the command that was stopped, with --resume."
             )
-        self.nonce = header.value["nonce"]
+        self.nonce, self._work = header.value["nonce"], header.value["work"]
         self._recorded.extend(records)
         os.ftruncate(self._claim.held, end)  # a record that was cut short was never used
 
@@ -211,7 +217,7 @@ class Journal:
         if not self._opened:
             os.ftruncate(self._claim.held, 0)
             self._opened = True
-            self._append(Record(("journal",), {"run": self._run, "nonce": self.nonce}))
+            self._append(Record(("journal",), {"run": self._run, "nonce": self.nonce, "work": self._work}))
             sync_folder(self.path.parent)
 
     def _append(self, record: Record) -> None:

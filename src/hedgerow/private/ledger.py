@@ -104,8 +104,7 @@ class Ledger:
         """Refuse, before anything is read, a run that the ledger could not pay for."""
         if dataset is not None and dataset != self.dataset:
             raise BudgetError(
-                f'the ledger "{self.path}" belongs to the dataset "{self.dataset}", the schema declares "{dataset}". '
-                "Nothing was read, nothing was spent."
+                f'the ledger "{self.path}" belongs to the dataset "{self.dataset}", the schema declares "{dataset}".'
             )
         books = self._read()
         self._refuse_other_unit(books, unit)
@@ -145,9 +144,7 @@ class Ledger:
         if amount.currency is mine:
             return amount
         if mine is Currency.PURE:
-            raise BudgetError(
-                f'the ledger "{self.path}" allows pure ε only (its δ is 0). Nothing was spent. Hint: --delta 0.'
-            )
+            raise BudgetError(f'the ledger "{self.path}" allows pure ε only (its δ is 0). Hint: --delta 0.')
         epsilon = math.nextafter(amount.value, math.inf)
         return Amount(mine, math.ceil(Fraction(gdp_cost_of_pure(epsilon)) * UNITS))
 
@@ -156,7 +153,7 @@ class Ledger:
         if before:
             raise BudgetError(
                 f'the releases of "{self.dataset}" so far are {_per(before.pop())}, this one would be {_per(unit)}: '
-                "they do not add up. Nothing was read or spent. Hint: declare the same `person` in the schema."
+                "they do not add up. Hint: declare the same `person` in the schema."
             )
 
     def _refuse_overspend(self, books: Books, budget: Budget, owed: Amount, journal: str | None = None) -> None:
@@ -166,12 +163,11 @@ class Ledger:
             if left >= budget.epsilon:
                 raise BudgetError(
                     f'the release would spend δ = {owed.delta:.3g} directly, which the ledger of "{self.dataset}" does '
-                    f"not have left of its δ = {self.budget.delta:g}. Nothing was read, nothing was spent."
+                    f"not have left of its δ = {self.budget.delta:g}."
                 )
             raise BudgetError(
                 f'the release asks for ε = {budget.epsilon:g}; the ledger of "{self.dataset}" has '
-                f"ε = {_down(left)} left at δ = {budget.delta:g} ({_up(budget.epsilon - left)} too little). "
-                "Nothing was read, nothing was spent."
+                f"ε = {_down(left)} left at δ = {budget.delta:g} ({_up(budget.epsilon - left)} too little)."
             )
 
     def _spent(self, books: Books, resumed: str | None = None) -> Amount:
@@ -254,13 +250,11 @@ def confirm_entry(path: str | Path, named: Mapping[str, Any] | None) -> str:
     if named is None:
         raise BudgetError("the certificate names no ledger.")
     ledger = Ledger(path)
-    entries = ledger.entries()
-    number = int(named["entry"])
-    if ledger.dataset != named["dataset"] or number >= len(entries) or entries[number].digest != named["hash"]:
+    if ledger.dataset != named["dataset"] or all(entry.digest != named["hash"] for entry in ledger.entries()):
         raise BudgetError(
             f'the ledger "{path}" lacks the record that the certificate names: it was altered or rolled back.'
         )
-    return f'entry {number} of the ledger of "{ledger.dataset}" is the one that the certificate names'
+    return f'the ledger of "{ledger.dataset}" holds the record that the certificate names'
 
 
 def note_exact_access(path: str | Path, what: str) -> None:

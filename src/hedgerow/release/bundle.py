@@ -58,11 +58,16 @@ class Trust(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ModelAnswer:
-    """The model's counts over a marginal, and the standard error of a cell where just this was measured."""
+    """The model's counts over a marginal, and the noise on a cell where just this was measured.
+
+    `noise_std` is the standard deviation of the noise that the measured counts carry. It is not the error of `counts`:
+    those are fitted to all answers together, kept from being negative and made to add up, so they differ from the
+    measured ones, and what they are wrong by is not known. None where just this was not measured.
+    """
 
     attributes: Marginal
     counts: Counts
-    standard_error: float | None
+    noise_std: float | None
 
 
 class Release:
@@ -119,6 +124,17 @@ class Release:
         measured = [measurement for answer in self.answers for measurement in answer.measurements]
         errors = [math.sqrt(measurement.query.cells) * measurement.std for measurement in measured]
         return bool(errors) and min(errors) > self.model.total / 2
+
+    @property
+    def doubts(self) -> list[str]:
+        """Why the guarantee promises little to a table of this size; the certificate says what its size alone says."""
+        delta = self.certificate.budget.delta
+        if self.certificate.void or self.rows_are_noise or delta * self.model.total <= 1:
+            return []
+        return [
+            f"δ = {delta:g} is more than 1 divided by the estimated number of rows, {self.model.total:,.0f}: "
+            "publishing one of them as it is would keep it."
+        ]
 
     def batches(self, rows: int | None = None, seed: int = 0) -> Iterator[pa.Table]:
         """Rows some at a time, from blocks of 2²⁰; block b depends only on the release, the seed, b and its size."""

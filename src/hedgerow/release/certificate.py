@@ -27,11 +27,12 @@ from hedgerow.budget.amounts import Amount, Budget, Currency
 from hedgerow.coded.measurement import Answer, Measurement
 from hedgerow.curator import PRINTED
 from hedgerow.errors import HedgerowError, ReleaseError
+from hedgerow.release import editions
 
 if TYPE_CHECKING:
     from hedgerow.schema import Schema
 
-FORMAT = "hedgerow certificate 1"
+FORMAT = "hedgerow certificate 2"
 UNSAFE = "noise drawn from a given seed: anyone who knows the seed can take the noise away"
 REHEARSAL = "a rehearsal on made-up rows"
 ENDED_EARLY = "The method was told that its time was up (--max-time) and took fewer rounds than it otherwise would."
@@ -49,6 +50,8 @@ ACCESSES = {
     ("discover", "discovery"),
 }
 """What an access may be for, and by which mechanism."""
+_LEDGER = {FORMAT: ("dataset", "hash"), editions.FIRST: ("dataset", "entry", "hash")}
+"""How each edition names its record in the ledger. A number would tell how many releases there are."""
 
 
 @dataclass(frozen=True)
@@ -67,15 +70,20 @@ class Certificate:
     void: str | None = None
     notes: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
+    format: str = FORMAT
 
     @property
     def spent(self) -> Amount:
+        """What the charges add up to: a fact about the run, not its guarantee."""
         return sum((charge.amount for charge in self.charges), Amount(self.whole.currency, 0))
 
     @property
     def guarantee(self) -> Guarantee | None:
-        """(ε, δ) as the charges give it, or None for a release that was voided."""
-        return None if self.void else guarantee(self.spent, self.budget.delta)
+        """(ε, δ) of the whole amount that the run was given, or None for a release that was voided.
+
+        How much of it was spent may depend on the answers, and a filter bounds nothing but the whole.
+        """
+        return None if self.void else guarantee(self.whole, self.budget.delta)
 
     @property
     def unit(self) -> str:
@@ -100,13 +108,23 @@ class Certificate:
         if self.ledger is None:
             said.append("The guarantee speaks of this release alone: no ledger adds it up with other releases.")
         else:
-            said.append(f'It is entry {self.ledger["entry"]} of the ledger of "{self.ledger["dataset"]}".')
+            said.append(f'It is debited in the ledger of "{self.ledger["dataset"]}".')
         said.append("The noise comes from AES-256 in counter mode, so the guarantee is computational to that extent.")
-        return [*said, *self.notes]
+        if self.spent != self.whole:
+            said.append(
+                "Not all of the budget was spent. The guarantee is that of the whole: when to stop may depend on the "
+                "answers, so nothing less can be promised."
+            )
+        if self.format == editions.FIRST:
+            said.append(
+                f"The certificate is of the first edition and states {editions.stated_in_first(self)}, that of what "
+                "was spent; the guarantee above is the one that holds."
+            )
+        return [*said, *self.notes, *self.budget.doubts()]
 
     def to_json(self) -> dict[str, Any]:
         given = self.guarantee
-        return {
+        said = {
             "format": FORMAT,
             "dataset": self.dataset,
             "discovered": list(self.discovered),
@@ -126,12 +144,14 @@ class Certificate:
             "versions": dict(self.versions),
             "charges": [_charge_to_json(charge) for charge in self.charges],
         }
+        return said if self.format == FORMAT else editions.first(self, said)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Certificate:
         """Read a certificate. What can be recomputed is recomputed by `verify`, not believed."""
-        if data.get("format") != FORMAT:
-            raise ReleaseError(f'this certificate is not of the format "{FORMAT}".')
+        edition = data.get("format")
+        if edition not in (FORMAT, editions.FIRST):
+            raise ReleaseError(f'this certificate is not of the format "{FORMAT}", nor of an older one.')
         currency = Currency(data["currency"])
         return cls(
             budget=Budget(float(data["budget"]["epsilon"]), float(data["budget"]["delta"])),
@@ -142,10 +162,11 @@ class Certificate:
             method=data["method"],
             dataset=data["dataset"],
             discovered=tuple(data["discovered"]),
-            ledger=data["ledger"],
+            ledger=data["ledger"] and {name: data["ledger"][name] for name in _LEDGER[edition]},
             void=data["void"],
             notes=tuple(data["notes"]),
             versions=data["versions"],
+            format=edition,
         )
 
 
@@ -193,7 +214,10 @@ def check(stated: Mapping[str, Any], answers: Sequence[Answer], schema: Schema) 
         f"{sum(len(answer.measurements) for answer in answers)} noisy answers state the noise that was paid for",
     ]
     if certificate.guarantee:
-        confirmed.append(f"the guarantee follows from the charges: {certificate.guarantee}")
+        confirmed.append(f"the guarantee is that of the whole budget: {certificate.guarantee}")
+        if certificate.format == editions.FIRST:
+            old = editions.stated_in_first(certificate)
+            confirmed.append(f"the certificate, of the first edition, states {old} for what was spent: do not quote it")
     else:
         confirmed.append(f"NO GUARANTEE: {certificate.void}")
     return confirmed
@@ -257,13 +281,13 @@ def _check_totals(certificate: Certificate, stated: Mapping[str, Any]) -> None:
     allowed = whole(budget, certificate.whole.exact_delta, currency)
     if not spent <= certificate.whole or not certificate.whole <= allowed:
         raise ReleaseError("the charges add up to more than the budget.")
-    if not covers(budget, spent):
-        raise ReleaseError("the charges add up to more than (ε, δ) allows.")
+    if not covers(budget, certificate.whole):
+        raise ReleaseError("the whole amount is more than (ε, δ) allows.")
     # everything else that the certificate says follows from its parts, so it must say just that
     follows = certificate.to_json()
     for key in follows.keys() | stated.keys():
         if key not in follows or key not in stated or stated[key] != follows[key]:
-            raise ReleaseError(f'the certificate\'s "{key}" does not follow from its charges.')
+            raise ReleaseError(f'the certificate\'s "{key}" does not follow from its charges and its budget.')
 
 
 def _check_answers(certificate: Certificate, answers: Sequence[Answer], schema: Schema) -> None:
@@ -309,7 +333,8 @@ def second_opinion(certificate: Certificate) -> float | None:
     """ε by dp-accounting's privacy loss distributions, an independent accountant, at the certificate's δ.
 
     It knows Gaussian and Laplace noise. An exponential mechanism is handed over as the Gaussian that dominates it, or,
-    for pure ε, as the worst mechanism of its ε. Losses are rounded to a grid, once a charge; it is so fine that all of
+    for pure ε, as the worst mechanism of its ε; what was not spent is handed over as one more Gaussian, or one more ε,
+    because the guarantee is that of the whole. Losses are rounded to a grid, once a charge; it is so fine that all of
     that stays below `OPINION`. None where books were kept in ρ and a choice was made: that is less than what the
     Gaussian would cost, so the two cannot agree; and none where so fine a grid would not fit into memory.
     """
@@ -320,7 +345,7 @@ def second_opinion(certificate: Certificate) -> float | None:
     pure = given is Currency.PURE
     if given is Currency.ZCDP and any(charge.mechanism == "exponential" for charge in certificate.charges):
         return None
-    rounded_up = 2 * len(certificate.charges) + 1 if pure else 10  # Gaussian losses are rounded up and down
+    rounded_up = 2 * len(certificate.charges) + 3 if pure else 10  # Gaussian losses are rounded up and down
     grid = OPINION * certificate.budget.epsilon / rounded_up
     if _width_of_losses(certificate.whole) > MOST_POINTS * grid:
         return None
@@ -338,8 +363,15 @@ def second_opinion(certificate: Certificate) -> float | None:
             dominating = 1 / math.sqrt(gdp_cost_of_exponential(scale))
             loss = pld.from_gaussian_mechanism(dominating, value_discretization_interval=grid)
         composed = composed.compose(loss.self_compose(count) if count > 1 else loss)
+    rest = certificate.whole.value - certificate.spent.value
+    if rest > 0 and pure:
+        worst = common.DifferentialPrivacyParameters(rest, 0.0)
+        composed = composed.compose(pld.from_privacy_parameters(worst, value_discretization_interval=grid))
+    elif rest > 0:
+        spread = 1 / math.sqrt(rest if given is Currency.GDP else 2 * rest)
+        composed = composed.compose(pld.from_gaussian_mechanism(spread, value_discretization_interval=grid))
     # its distributions are cut at a small mass, so pure ε is asked for at a δ that is next to nothing
-    delta = certificate.budget.delta - certificate.spent.delta
+    delta = certificate.budget.delta - certificate.whole.delta
     return float(composed.get_epsilon_for_delta(delta if delta > 0 else 1e-12))
 
 

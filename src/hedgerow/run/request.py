@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.budget.amounts import Budget
-from hedgerow.errors import OptionError, SchemaError
+from hedgerow.errors import OptionError, SchemaError, standing
 from hedgerow.methods import DEFAULT, build
 from hedgerow.methods.method import Method
 from hedgerow.private.engines import open_engine
@@ -166,7 +166,8 @@ class Request:
         if not self.resume:
             if self.paid_answers is not None:
                 refuse_unfinished(self.paid_answers)  # what was paid for is more help than how little is left
-            books.check(schema.dataset, self.budget, schema.person or ROW)
+            with standing(lambda: "Nothing was read or spent."):
+                books.check(schema.dataset, self.budget, schema.person or ROW)
         return books
 
 
@@ -182,9 +183,9 @@ class Checked:
     def release(self, progress: Progress | None = None) -> Release:
         """Open the table, pay, and make the release."""
         asked, table = self.request, self.request.table
+        run = self._run(progress or Progress(asked.limits))  # a limit of time is one of work before a row is read
         if self.schema.discoveries and hasattr(table, "read_all"):
             table = table.read_all()  # a reader can be read once, a discovery needs several passes
-        run = self._run(progress or Progress(asked.limits))
         engine = open_engine(table, memory=run.progress.limits.memory)
         self.schema.check_header(engine.header(), described(table))
         unsafe = asked.unsafe_noise_seed

@@ -13,7 +13,7 @@ from hedgerow import __version__
 from hedgerow.budget.accounting import guarantee, whole
 from hedgerow.budget.amounts import Amount, Budget, Currency
 from hedgerow.coded.measurement import Answer
-from hedgerow.errors import OptionError
+from hedgerow.errors import OptionError, standing
 from hedgerow.methods import options, refuse_unreadable
 from hedgerow.methods.method import Method
 from hedgerow.private.account import Account
@@ -66,9 +66,21 @@ class Run:
         entry: dict[str, Any] = {}
         open_books = self._debit(ledger, amount, entry, journal) if ledger is not None else lambda: None
         account = Account(amount, open_books, journal.charge if journal is not None else lambda charge: None)
+        with standing(account.standing):
+            return self._made(engine, mechanisms, journal, discoveries, account, entry)
+
+    def _made(
+        self,
+        engine: Engine,
+        mechanisms: Answering,
+        journal: Journal | None,
+        discoveries: Discoveries,
+        account: Account,
+        entry: dict[str, Any],
+    ) -> Release:
         if journal is not None:
             mechanisms = Journaled(mechanisms, journal)
-            self.progress.decide = journal.late
+            self.progress.work.allowed = journal.agreed(self.progress.work.allowed)
         answers: list[Answer] = []
         schema = self.schema
         if self.public is not None:
@@ -76,11 +88,11 @@ class Run:
         if discoveries.columns:
             if self.public is not None:
                 public_rows(self.public, _stand_in(schema).encoding())  # nor may this one fail once something is paid
-            with self.progress.phase("discover private domains"), self.progress.private():
+            with self.progress.phase("discover private domains"):
                 engine.prepare(_stand_in(schema).encoding())  # a table that cannot be read shows before it is paid for
                 schema = discoveries.buy(schema, engine, account, mechanisms, answers)
         encoding = schema.encoding()
-        with self.progress.phase("read and encode"), self.progress.private():
+        with self.progress.phase("read and encode"):
             engine.prepare(encoding)
         public = None if self.public is None else public_rows(self.public, encoding)
         coins = np.random.Generator(np.random.Philox(np.random.SeedSequence(self.seed)))
@@ -100,7 +112,7 @@ class Run:
         model = self.method.run(vault, self.progress)
         certificate = Certificate(
             budget=self.budget,
-            whole=amount,
+            whole=account.whole,
             charges=tuple(account.charges),
             rows_per_person=encoding.rows_per_person,
             person=encoding.person is not None,
@@ -128,7 +140,7 @@ class Run:
         def debit() -> None:
             with nullcontext() if journal is None else journal.paying() as nonce:
                 written = ledger.debit(self.budget, amount, self.method.about.name, self.schema.person or ROW, nonce)
-            entry.update(dataset=ledger.dataset, entry=written.number, hash=written.digest)
+            entry.update(dataset=ledger.dataset, hash=written.digest)
 
         return debit
 

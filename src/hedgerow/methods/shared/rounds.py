@@ -17,6 +17,7 @@ from hedgerow.coded.domain import Domain, Marginal
 from hedgerow.coded.measurement import Measurement, Noise
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import Answers, Candidate, Curator
+from hedgerow.methods.shared.workloads import by_lot
 from hedgerow.models.graphical.estimation import MOST_CALLS, fit
 from hedgerow.models.graphical.junction import sizes_with
 from hedgerow.models.graphical.model import GraphicalModel
@@ -30,6 +31,10 @@ CELLS_A_ROUND = 4_000_000
 """Cells of all the marginals that one round considers; where there are more, lots decide, the small degrees first."""
 MARGINALS_A_ROUND = 6_000
 """The same of their number."""
+FEWEST_A_ROUND = 500
+"""So many are considered however little time is left."""
+LISTED, MARGINAL, PICKED = 2_000, 100_000, 30_000
+"""Work of a marginal that matters, of one that a round considers, and of one that is considered for a further pick."""
 
 Refit = Callable[[GraphicalModel, Sequence[Measurement], bool], GraphicalModel]
 """The next model from the last one and all measurements; roughly, where more rounds follow."""
@@ -111,7 +116,8 @@ class Rounds:
         budget = planned
         while self.curator.remaining.units > reserved.units:
             free = self.curator.remaining - reserved
-            considered = strategy.consider(self.curator, list(self.wanted))
+            considered = self.in_time(strategy.consider(self.curator, list(self.wanted)), MARGINAL)
+            self.progress.worked(LISTED * len(self.wanted) + MARGINAL * len(considered))
             budget = self.affordable(strategy, free, budget)
             picks = strategy.picks_a_round(free, budget, len(considered))
             if self.progress.out_of_time() or free.units < 2 * picks * budget.units:
@@ -125,6 +131,10 @@ class Rounds:
                 budget = strategy.next_budget(budget, planned, moved)
             self.progress.step(100 * picks * budget.units // self.whole.units)
         return self.model
+
+    def in_time(self, marginals: Sequence[Marginal], each: float) -> Sequence[Marginal]:
+        """The marginals, or as many of them by lot as the time allows to go through."""
+        return by_lot(self.curator, marginals, self.progress.affords(len(marginals), each, FEWEST_A_ROUND))
 
     def affordable(self, strategy: Strategy, free: Amount, budget: Amount) -> Amount:
         """A pick's budget, doubled until its noise leaves something to tell; all that is free where none does."""
@@ -161,7 +171,8 @@ class Rounds:
             among = np.flatnonzero([candidate.query.attributes in still for candidate in offer.candidates])
             chosen.append(offer.candidates[pool.select(among, spend=spend)].query)
             taken = [query.attributes for query in chosen]
-            left = [marginal for marginal in marginals if marginal not in taken]
+            left = self.in_time([marginal for marginal in marginals if marginal not in taken], PICKED)
+            self.progress.worked(PICKED * len(left))
             cliques = [*self.model.cliques, *taken]
             marginals = fitting(self.curator.domain, cliques, left, offer.megabytes) if len(chosen) < picks else []
         return chosen

@@ -177,10 +177,23 @@ def _home(plan: Plan, term: Term) -> int:
 
 def _overlaps(marginals: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """Every intersection of two or more of the marginals, smallest first."""
-    sets = [frozenset(axes) for axes in marginals]
-    found = {first & second for first, second in itertools.combinations(sets, 2)}
+    found = _intersections([frozenset(axes) for axes in marginals])
     while True:
-        more = {first & second for first, second in itertools.combinations(found, 2)} - found
+        more = _intersections(list(found)) - found
         if not more:
             return sorted((tuple(sorted(overlap)) for overlap in found), key=lambda axes: (len(axes), axes))
         found |= more
+
+
+def _intersections(sets: Sequence[frozenset[int]]) -> set[frozenset[int]]:
+    """Of every two; those that share nothing are not looked at one by one."""
+    found: set[frozenset[int]] = set()
+    having: dict[int, list[int]] = {}
+    for place, own in enumerate(sets):
+        near = {other for axis in own for other in having.get(axis, ())}
+        found |= {own & sets[other] for other in near}
+        if len(near) < place:
+            found.add(frozenset())
+        for axis in own:
+            having.setdefault(axis, []).append(place)
+    return found

@@ -138,10 +138,7 @@ class Database:
                 reason = "it holds a value that no program here can hold"
             if reason is None:
                 raise
-            raise TableError(
-                f"{self.what} cannot be used: {reason}. Nothing was changed there; what was charged before stays "
-                "charged."
-            ) from None
+            raise TableError(f"{self.what} cannot be used: {reason}. Nothing was changed there.") from None
 
     def _next_name(self) -> str:
         """No two sessions share a name, also where they can see each other's tables."""
