@@ -292,7 +292,7 @@ def test_the_ledger_is_never_overwritten_and_binds_the_certificate(hedgerow, peo
     assert synth(hedgerow, "--ledger", "l").code == 0
     bound = hedgerow("verify", "out.release", "--ledger", "l")
     assert bound.code == 0, bound.err
-    assert "is the one that the certificate names" in bound.out
+    assert "holds the record that the certificate names" in bound.out
     (people / "l").write_bytes(before)
     assert hedgerow("verify", "out.release", "--ledger", "l").code == 2
 

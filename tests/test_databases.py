@@ -230,7 +230,7 @@ def test_a_connection_that_breaks_is_one_sentence_and_the_charge_stays(postgres,
     ledger = tmp_path / "people.ledger"
     Ledger.create(ledger, "people", hr.Budget(2.0, 1e-8))
     engine = open_engine(url, memory=IN_PLACE)
-    monkeypatch.setattr("hedgerow.private.engines.open_engine", lambda *_, **__: engine)
+    monkeypatch.setattr("hedgerow.run.request.open_engine", lambda *_, **__: engine)
     count, asked = engine.count, []
 
     def breaks(queries):

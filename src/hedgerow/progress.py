@@ -17,8 +17,6 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 
-import numpy as np
-
 UNITS_A_PIECE = 110_000
 """What a piece of the calibration counts as; about its nanoseconds on the machine where work was first measured."""
 PIECES = 300
@@ -95,6 +93,8 @@ def _allowed(seconds: float | None) -> Work:
 
 def units_per_second() -> float:
     """How fast this machine works: pieces of what methods do, in Python and in arrays, for about a twentieth second."""
+    import numpy as np
+
     values = np.linspace(0.0, 1.0, 1 << 13)
     begin = time.perf_counter()
     for _ in range(PIECES):
