@@ -54,7 +54,7 @@ test: $(VENV)/ready-test lint types
 
 test-engines: $(VENV)/ready-engines
 	@echo "==> tests of every method on every database"
-	@$(BIN)/python -m pytest -n 2 --dist loadfile -m '' -rs tests/test_engine.py tests/test_databases.py
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m '' -rs tests/test_engine.py tests/test_databases.py tests/test_identity.py
 
 lint: $(VENV)/ready-test
 	@echo "==> lint"
@@ -66,7 +66,7 @@ types: $(VENV)/ready-test
 	@$(BIN)/mypy
 
 audit: $(VENV)/ready-test
-	@$(BIN)/hedgerow audit -o docs/privacy/audit.md --overwrite
+	@$(BIN)/hedgerow audit -o docs/understand/audit.md --overwrite
 	@$(BIN)/python -m pytest -n 2 -m audit -v
 
 # TESTS names other files, CALLS another number of random calls, SANITIZER=thread looks for data races instead.

@@ -2,8 +2,8 @@
 
     python -m bench.ablation [RUNS]
 
-Prints the table of docs/methods/hedge.md. All variants see the same noise seeds; figures are mean total variation
-distances over 3-way marginals, medians of the runs.
+Prints the table of docs/understand/methods/hedge.md. All variants see the same noise seeds; figures are mean
+total variation distances over 3-way marginals, medians of the runs.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-from bench.quality import DATA
 
+from bench.tables import DATA
 from hedgerow.coded.query import MarginalQuery
-from hedgerow.curator import Recoding
-from hedgerow.methods import hedge
-from hedgerow.methods.hedge import Hedge
-from hedgerow.methods.shared import columns, coverings, rounds
+from hedgerow.coded.recoding import Recoding
+from hedgerow.methods import build, hedge
+from hedgerow.methods.method import Method
+from hedgerow.methods.shared import blocks, columns, coverings
 from hedgerow.models.denoising import Column
 from hedgerow.models.graphical.estimation import fit
 from hedgerow.models.histograms import project_to_simplex
@@ -52,21 +52,21 @@ def _unmerged(self: Any, finest: float) -> Recoding:
 
 
 VARIANTS: dict[str, Callable[[], Any]] = {
-    "as it is": lambda: mock.patch.object(hedge, "FEWEST", hedge.FEWEST),
+    "as it is": lambda: mock.patch.object(hedge, "MOST_PAIRS", hedge.MOST_PAIRS),
     "columns not denoised": lambda: mock.patch.object(columns, "denoised", _raw),
     "rare codes not merged": lambda: mock.patch.object(columns.Columns, "coarsening", _unmerged),
     "fit to the end instead of near the columns": lambda: mock.patch.object(hedge, "fit_near", _plain_fit),
-    "whole marginals only, no blocks": lambda: mock.patch.object(rounds, "resolutions", _cells_only),
-    "blocks at one resolution": lambda: mock.patch.object(rounds, "COARSE", 1 << 60),
-    "no views, no pairs beyond the model": lambda: mock.patch.object(hedge, "WORTH", 0.0),
+    "whole marginals only, no blocks": lambda: mock.patch.object(blocks, "resolutions", _cells_only),
+    "blocks at one resolution": lambda: mock.patch.object(blocks, "LEAST_COARSE_BLOCKS", 1 << 60),
+    "no views, no pairs beyond the model": lambda: mock.patch.object(hedge, "MOST_NOISE_SHARE", 0.0),
     "views no wider than the workload": lambda: mock.patch.object(coverings, "TIMES", (1,)),
-    "no pairs beyond the model": lambda: mock.patch.object(hedge, "SHARP", 0.0),
-    "at most 10 rounds": lambda: mock.patch.object(hedge, "LOOKS", 10),
+    "no pairs beyond the model": lambda: mock.patch.object(hedge, "MOST_SCORE_NOISE", 0.0),
+    "at most 10 rounds": lambda: mock.patch.object(hedge, "MOST_ROUNDS", 10),
 }
 OPTIONS = {"a model of 1 MB": {"size": 1.0}, "a model of 16 MB": {"size": 16.0}, "one pick per column": {"picks": 1.0}}
 
 
-def error(table: str, epsilon: float, method: Hedge, seed: int) -> float:
+def error(table: str, epsilon: float, method: Method, seed: int) -> float:
     import hedgerow as hr
     from hedgerow.private.evaluate import marginal_distances
     from hedgerow.private.sources.source import open_source
@@ -86,7 +86,7 @@ def main() -> None:
     print("| | " + " | ".join(f"{table}, ε = {epsilon:g}" for table, epsilon in CASES) + " |")
     print("|---" * (len(CASES) + 1) + "|")
     for name in [*VARIANTS, *OPTIONS]:
-        method = Hedge(**OPTIONS.get(name, {}))
+        method = build("hedge", OPTIONS.get(name, {}))
         with VARIANTS.get(name, VARIANTS["as it is"])():
             found = [
                 statistics.median(error(table, epsilon, method, seed) for seed in range(runs))

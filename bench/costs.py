@@ -4,7 +4,7 @@
 
 A made-up table with half-copied columns; one thing varies at a time. Every run is a process of its own on one thread,
 with `--max-time 1m`. Results are kept in build/costs.json, so that they can be filled in piece by piece; the tables
-stand in docs/performance.md.
+stand in docs/studies/performance.md.
 """
 
 from __future__ import annotations
@@ -88,7 +88,6 @@ def draw(method: str, rows: int) -> dict[str, Any]:
 def run() -> list[dict[str, Any]]:
     """Fill in what is missing and write the page."""
     from bench import performance
-
     from hedgerow.methods import names
 
     wanted = (sys.argv[1:] if __name__ == "__main__" else []) or list(names())

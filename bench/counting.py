@@ -9,17 +9,16 @@ import itertools
 import json
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 
+from bench.tables import DATA, at_hand
 from hedgerow.coded.domain import CodedTable, Domain, IntArray, Marginal
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.private.engines.arrow import ArrowEngine
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 TARGET = 0.5
 WIDE_TARGET = 1.0
 GENERATED_ROWS = 10_000_000
@@ -29,11 +28,10 @@ GENERATED_SIZES = (2, 2, 2, 3, 4, 5, 5, 6, 7, 8, 9, 10, 12, 16, 20, 24, 42, 85, 
 def run() -> list[dict[str, Any]]:
     """One line per table and number of attributes."""
     lines = []
-    for name in ("adult", "acs-temporal"):
-        if (DATA / name).is_dir():
-            lines += _compare(name, *load(name), degrees=(2, 3), most=200)
+    for name in at_hand("adult", "acs-temporal"):
+        lines += _compare(name, *load(name), degrees=(2, 3), most=200)
     lines += _compare("10 M × 20", *generate(GENERATED_ROWS), degrees=(2, 3), most=16)
-    if (DATA / "loans").is_dir():
+    if at_hand("loans"):
         domain, columns = load("loans")
         wide = [marginal for marginal in domain.marginals(3) if domain.cells(marginal) >= 900_000]
         lines.append(_line("loans, wide", domain, columns, _spread(wide, 200), WIDE_TARGET))

@@ -31,6 +31,7 @@ def write(folder: str, rows: int) -> dict[str, float]:
     import duckdb
     import pyarrow as pa
     import pyarrow.parquet as pq
+
     from bench.counting import generate
 
     domain, columns = generate(rows)
@@ -51,7 +52,6 @@ def write(folder: str, rows: int) -> dict[str, float]:
 def schema() -> Any:
     """Texts as categories, numbers as codes."""
     from bench.counting import GENERATED_SIZES
-
     from hedgerow.schema import Schema
 
     lines = ["columns:"]

@@ -1,6 +1,6 @@
 """Evaluating, every figure and the page: CPU seconds and peak memory against what is allowed.
 
-Adult (where the field's tables are at hand: ../shared/data or $HEDGEROW_DATA) beside a bootstrap sample of itself, and
+Adult (where $HEDGEROW_DATA holds it) beside a bootstrap sample of itself, and
 a made-up table of 1 million rows and 20 columns beside another draw of it.
 """
 
@@ -18,8 +18,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from bench.tables import DATA, at_hand
+
 ROOT = Path(__file__).resolve().parent.parent
-DATA = Path(os.environ.get("HEDGEROW_DATA", ROOT.parent / "shared" / "data"))
 ROWS, COLUMNS = 1_000_000, 20
 SIZES = [2, 2, 3, 5, 5, 7, 8, 9, 10, 12, 15, 16, 20, 24, 30, 40, 50, 64, 85, 100]
 
@@ -30,7 +31,7 @@ def run() -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         adult = DATA / "adult"
-        if adult.is_dir():
+        if at_hand("adult"):
             real = pq.read_table(adult / "data.parquet")
             drawn = np.random.default_rng(0).integers(0, len(real), len(real))
             pq.write_table(real.take(drawn), place / "bootstrap.parquet")

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
+from bench.tables import DATA, at_hand
 from hedgerow.coded.domain import Counts, Domain, IntArray, Marginal
 from hedgerow.coded.measurement import Measurement, Noise, estimated_total
 from hedgerow.coded.query import MarginalQuery
@@ -39,7 +40,6 @@ from hedgerow.models.graphical.terms import Terms
 from hedgerow.progress import Progress
 
 ROOT = Path(__file__).resolve().parents[1]
-DATA = Path(os.environ.get("HEDGEROW_DATA", ROOT.parent / "shared" / "data"))
 ITERATIONS, BLOCK = 1000, 50
 PATIENCE = 100.0
 """CPU seconds after which the peer is stopped at the end of a block."""
@@ -332,6 +332,6 @@ def apart(work: Callable[[Any], Row], amounts: Sequence[Any]) -> list[Row]:
 
 def run(names: Sequence[str] = COMPARISONS) -> list[Row]:
     """The comparisons that are named; by default all of them."""
-    if not DATA.is_dir():
-        return [{"problem": f"skipped: the public tables are not at {DATA}; set HEDGEROW_DATA"}]
+    if not at_hand("adult", "acs-temporal", "loans"):
+        return [{"problem": "skipped: the field's tables are not at hand; set HEDGEROW_DATA"}]
     return apart(compare, names)

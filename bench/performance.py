@@ -1,4 +1,4 @@
-"""How the cost of the model engine grows, and the page docs/performance.md, with the tables of `bench.costs`.
+"""How the cost of the model engine grows, and the page docs/studies/performance.md, with the tables of `bench.costs`.
 
 `python -m bench.performance` measures everything (a quarter of an hour, most of it the peer's), `python -m
 bench.performance adult-tree@15 cells` only what is named. Rows are kept in build/performance.json, and the page is
@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from bench import costs, model
 from bench.model import ROOT, Row, Table, apart, measure, timed
-
 from hedgerow.coded.domain import Domain
 from hedgerow.models.graphical.estimation import fit
 from hedgerow.models.graphical.junction import plan, size
@@ -27,7 +27,7 @@ from hedgerow.models.graphical.model import GraphicalModel
 from hedgerow.progress import Limits
 
 KEPT = ROOT / "build" / "performance.json"
-PAGE = ROOT / "docs" / "performance.md"
+PAGE = ROOT / "docs" / "studies" / "performance.md"
 
 
 def random_table(domain: Domain, rows: int) -> Table:
@@ -125,7 +125,7 @@ def page(kept: dict[str, list[Row]]) -> str:
     parts = [
         "# Performance",
         "Written by `python -m bench.performance` and `python -m bench.costs`. CPU seconds on one thread. Tables\n"
-        "larger than memory, and databases: [where the table lives](scale.md).",
+        "larger than memory, and databases: [where the table lives](../use/scale.md).",
         *costs.sections(),
         "## The model engine beside mbi 2.0.0",
         explained,
@@ -147,7 +147,7 @@ def keep(name: str, rows: list[Row]) -> None:
 
 
 def write_page() -> None:
-    """docs/performance.md from all that was measured so far."""
+    """docs/studies/performance.md from all that was measured so far."""
     PAGE.write_text(page(_kept()))
 
 

@@ -1,31 +1,29 @@
-"""Error of the synthetic table by table, method and ε, with CPU seconds: the figures of docs/quality.md.
+"""Error of the synthetic table by table, method and ε, with CPU seconds: the figures of docs/studies/quality.md.
 
     python -m bench.quality --tables adult,br2000 --methods mst,aim --epsilons .1,1,10 --runs 3
 
 Every run is a process of its own, on one thread. Results are kept in bench/quality.json, so that a grid can be filled
 in piece by piece; `--again` measures a cell anew. The tables are the coded ones of the field (data.parquet and
-domain.json in a folder each), looked for in ../shared/data or $HEDGEROW_DATA.
+domain.json in a folder each), looked for in $HEDGEROW_DATA.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 from bench.process import ROOT, in_a_process
+from bench.tables import DATA
 
-DATA = Path(os.environ.get("HEDGEROW_DATA", ROOT.parent / "shared" / "data"))
 RESULTS = ROOT / "bench" / "quality.json"
-PAGE = ROOT / "docs" / "quality.md"
+PAGE = ROOT / "docs" / "studies" / "quality.md"
 
 # mean 3-way total variation distance that we measured for other packages on the same tables, by ε
-PEERS = {
+PEERS: dict[str, dict[str, dict[float, float]]] = {
     "google/dpsynth MST": {"adult": {0.1: 0.364, 1: 0.140, 10: 0.105}, "br2000": {0.1: 0.116, 1: 0.058, 10: 0.055}},
     "google/dpsynth SWIFT": {"adult": {1: 0.107}},
     "dpmm MST": {"adult": {1: 0.130}},
@@ -105,7 +103,7 @@ def summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def page(results: dict[str, list[dict[str, Any]]]) -> str:
-    """docs/quality.md."""
+    """docs/studies/quality.md."""
     cells = {}
     for key, runs in results.items():
         table, method, epsilon = key.split("|")

@@ -3,7 +3,7 @@
 // Every tensor is stored row-major with its axes in one global order (small attributes first), so the last axis of
 // a product is the longest and each operand either runs along it with stride 1 or stays put. No transposition, no
 // intermediate of the size of the product. Sums are taken in an order that does not depend on the vector width,
-// and products are never fused into sums, so every machine computes the same bits.
+// and products are never fused into sums, so it changes no bit. Logarithms come from the C library, which may.
 #pragma once
 
 #include <algorithm>
@@ -400,7 +400,7 @@ inline void spread(const Nest& nest, const double* const* inputs, const double* 
     } while (odometer.advance());
 }
 
-// out[j] = e^(in[j] − shift), 0 below e^−708. Written out so that it is vectorised and the same on every machine.
+// out[j] = e^(in[j] − shift), 0 below e^−708. Written out so that it is vectorised, and the same at every width.
 __attribute__((always_inline)) inline void exponentials_of(const double* in, double shift, double* out, int64_t count) {
     constexpr double magic = 0x1.8p52;
     constexpr double log2e = 1.4426950408889634, ln2_high = 6.93147180369123816490e-01,

@@ -169,7 +169,7 @@ void add_combination(const std::vector<double>& factors, const Pairs& vectors, O
     add_multiples(starts.data(), factors.data(), static_cast<int>(starts.size()), to.data(), count);
 }
 
-// Which multiples of near-ties to try: a fixed sequence, so that every machine plans alike.
+// Which multiples of near-ties to try: a fixed sequence, so that a plan is the same each time.
 std::vector<double> tilts(int count, int attempt) {
     const uint64_t words[4] = {0x9E3779B97F4A7C15ULL, 0xBF58476D1CE4E5B9ULL, 0x94D049BB133111EBULL,
                                static_cast<uint64_t>(attempt)};

@@ -49,7 +49,7 @@ class Updater {
             for (size_t i = 0; i < targets_.size(); ++i) error[i] = distance(targets_[i]);
             std::iota(order.begin(), order.end(), 0);
             std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return error[a] > error[b]; });
-            if (iteration && iteration % schedule.stride == 0) step *= schedule.decay;  // the same on every machine
+            if (iteration && iteration % schedule.stride == 0) step *= schedule.decay;  // pow has other last bits elsewhere
             const double duplicated = iteration % 2 ? 1.0 : 0.5;
             for (size_t i : order) update(targets_[i], step, duplicated);
         }

@@ -1,6 +1,6 @@
-"""Match 3 of NIST's 2018 challenge on the made-up census table: the table of docs/challenge2018.md.
+"""Match 3 of NIST's 2018 challenge on the made-up census table: the table of docs/studies/challenge2018.md.
 
-    python reproduce/challenge2018.py --methods match3,field-groups --epsilons 8,1,0.3
+    python -m reproduce.challenge2018 --methods match3,field-groups --epsilons 8,1,0.3
 
 Every run is a process of its own, through the command line. Results are kept in the folder, so that the table can be
 filled in piece by piece, also by several at once; `--again` runs a cell anew. CPU seconds and peak memory are those of

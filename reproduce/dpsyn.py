@@ -1,6 +1,6 @@
-"""Sprint 2 of NIST's 2020 challenge on the made-up survey and on a real one: the tables of docs/challenge2020.md.
+"""Sprint 2 of NIST's 2020 challenge, a made-up survey and a real one: the tables of docs/studies/challenge2020.md.
 
-    python reproduce/dpsyn.py --tables acs,acs-temporal --epsilons 0.1,1,10
+    python -m reproduce.dpsyn --tables acs,acs-temporal --epsilons 0.1,1,10
 
 `acs` is the sample of that name: one region private, the other public, up to seven records a person. `acs-temporal` is
 a discretised survey with one record a person, where it is at hand (`--data FOLDER`); half of its places are taken as
@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from bench.tables import DATA
 
 import hedgerow as hr
 from hedgerow.methods import build
@@ -161,7 +162,7 @@ def main() -> None:
     asked.add_argument("--methods", default=";".join([*YARDSTICKS, *METHODS]), help="with ; between them")
     asked.add_argument("--epsilons", default=",".join(EPSILONS))
     asked.add_argument("--rows", type=int, default=258_492, help="of the made-up survey; the contest had 1,033,968")
-    asked.add_argument("--data", type=Path, default=Path("../shared/data"))
+    asked.add_argument("--data", type=Path, default=DATA)
     asked.add_argument("--folder", type=Path, default=Path("out/dpsyn"))
     asked.add_argument("--again", action="store_true")
     given = asked.parse_args()

@@ -1,19 +1,18 @@
-"""The experiments of PPSyn's write-up (Zhang, Deng, Yin 2023): the figures and the table of docs/ppsyn-study.md.
+"""The experiments of PPSyn's write-up (Zhang, Deng, Yin 2023): the figures and the table of docs/studies/ppsyn.md.
 
-    python reproduce/ppsyn.py                 # what is missing of the small grid, then the page
-    python reproduce/ppsyn.py --full          # ε in nine steps, three runs everywhere
-    python reproduce/ppsyn.py --printed       # the printed procedure alone (NOT PRIVATE)
-    python reproduce/ppsyn.py --minutes 5     # stop after five minutes; a later call goes on
+    python -m reproduce.ppsyn                 # what is missing of the small grid, then the page
+    python -m reproduce.ppsyn --full          # ε in nine steps, three runs everywhere
+    python -m reproduce.ppsyn --printed       # the printed procedure alone (NOT PRIVATE)
+    python -m reproduce.ppsyn --minutes 5     # stop after five minutes; a later call goes on
 
 Every cell is a run of one method on one table, kept in the folder as soon as it is done. The tables are the coded ones
-of the field (data.parquet and domain.json in a folder each), looked for in ../shared/data or $HEDGEROW_DATA.
+of the field (data.parquet and domain.json in a folder each), looked for in $HEDGEROW_DATA.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,17 +22,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ppsyn_report import write_page
-from printed_ppsyn import Printed
+from bench.tables import DATA, at_hand
 
 import hedgerow as hr
 from hedgerow.coded.domain import CodedTable, Domain, Marginal
 from hedgerow.private.evaluate.marginals import distances
 from hedgerow.private.evaluate.ranges import random_ranges, range_error
 from hedgerow.private.sources.source import open_source
+from reproduce.ppsyn_report import write_page
+from reproduce.printed_ppsyn import Printed
 
 ROOT = Path(__file__).resolve().parent.parent
-DATA = Path(os.environ.get("HEDGEROW_DATA", ROOT.parent / "shared" / "data"))
 DELTA = 1e-9
 EPSILONS = (0.05, 0.1, 0.3, 1.0, 2.0)
 FULL_EPSILONS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1.0, 1.5, 2.0)
@@ -207,9 +206,8 @@ def misclassified(train: CodedTable, test: CodedTable, target: str) -> float:
 
 def required_budgets() -> dict[str, list[float]]:
     """Figure 2: the ρ that partitions of hours-per-week need, by their number of blocks. From exact counts."""
-    from printed_ppsyn import required
-
     from hedgerow.models.partitions import sorted_merges
+    from reproduce.printed_ppsyn import required
 
     _, real = table_of("adult")
     counts = np.bincount(real["hours-per-week"], minlength=99).astype(np.float64)
@@ -248,7 +246,7 @@ def main() -> None:
             kept.write_text(json.dumps(results, indent=1))
             marked = "NOT PRIVATE " if cell.method == "ppsyn-printed" else ""
             print(marked, *asdict(cell).values(), results[cell.key], file=sys.stderr, flush=True)
-    if (DATA / "adult").exists():
+    if at_hand("adult"):
         write_page(ROOT / "docs", [(json.loads(key), found) for key, found in results.items()], required_budgets())
     missing = sum(cell.key not in results for cell in wanted)
     print(f"{len(wanted) - missing} of {len(wanted)} cells are done.")

@@ -1,4 +1,4 @@
-"""What the experiments of PPSyn's write-up came to: docs/ppsyn-study.md and its figures."""
+"""What the experiments of PPSyn's write-up came to: docs/studies/ppsyn.md and its figures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from charts import Panel, lines
+from reproduce.charts import Panel, lines
 
 METHODS = ("ppsyn", "ppsyn-printed", "aim", "mst")
 NAMES = ("ppsyn (private)", "as printed (NOT PRIVATE)", "aim", "mst")
@@ -38,7 +38,7 @@ def write_page(docs: Path, results: Results, budgets: Mapping[str, Sequence[floa
         body.append(f"## {heading}\n")
         if figure:
             (pictures / f"{name}.svg").write_text(figure)
-            body.append(f"![{heading}](pictures/ppsyn/{name}.svg)\n")
+            body.append(f"![{heading}](../pictures/ppsyn/{name}.svg)\n")
         body += {"errors": errors_tables, "eta": eta_table, "degree": degree_table}[name](results)
     body += ["## Families of partitions\n", *family_table(results)]
     body += [
@@ -48,20 +48,20 @@ def write_page(docs: Path, results: Results, budgets: Mapping[str, Sequence[floa
         *claims(results),
         FINDINGS,
     ]
-    (docs / "ppsyn-study.md").write_text("\n".join(body).rstrip() + "\n")
+    (docs / "studies" / "ppsyn.md").write_text("\n".join(body).rstrip() + "\n")
 
 
 INTRODUCTION = """# PPSyn's experiments, made private
 
 The write-up (Zhang, Deng, Yin 2023, arXiv:2310.06371) partitions exact counts, so its method as printed is not private:
-of two tables that differ by one row it merges different cells. [`ppsyn`](methods/ppsyn.md) is the repaired method. Both
-are run here beside our `aim` and `mst`; PrivMRF, the write-up's fourth method, is not built yet. "As printed" has **no
-privacy guarantee** at any ε: its figures show what exact counts are worth, not what can be had.
+of two tables that differ by one row it merges different cells. [`ppsyn`](../understand/methods/ppsyn.md) is the
+repaired method. Both are run here beside our `aim` and `mst`; PrivMRF, the write-up's fourth method, is not built yet.
+"As printed" has **no privacy guarantee** at any ε: its figures show what exact counts are worth, not what can be had.
 
 δ = 1e-9. Workload: the 3-way marginals of at most 10,000 cells (210 of them by lot where there are more), the same for
 all methods. Workload error: (1/n·|W|) Σ ‖p − p̂‖₁. Range errors: mean squared error of the share of rows in random
 ranges over 210 sets of three and 37 sets of five attributes, drawn with squared exponential weights, four ranges each.
-Figures are medians over the runs given. Written by `python reproduce/ppsyn.py`; `--full` makes the whole grid.
+Figures are medians over the runs given. Written by `python -m reproduce.ppsyn`; `--full` makes the whole grid.
 """
 
 
@@ -95,7 +95,7 @@ def required_text(budgets: Mapping[str, Sequence[float]]) -> str:
     return (
         "The ρ that a partition of adult's hours-per-week needs for an error of η·Contr (Algorithm 3 on exact counts, "
         "against a uniform model) falls with the number of blocks and rises again where blocks become too coarse. "
-        "The least: " + "; ".join(said) + ".\n\n![Required budget](pictures/ppsyn/required.svg)\n"
+        "The least: " + "; ".join(said) + ".\n\n![Required budget](../pictures/ppsyn/required.svg)\n"
     )
 
 

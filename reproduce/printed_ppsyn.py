@@ -23,7 +23,7 @@ from hedgerow.coded.measurement import Measurement
 from hedgerow.coded.query import MarginalQuery, total_query
 from hedgerow.curator import PRINTED, Candidate, Curator
 from hedgerow.methods.method import About
-from hedgerow.methods.shared.rounds import rough_calls, within
+from hedgerow.methods.shared.rounds import fitting, rough_calls
 from hedgerow.methods.shared.start import measure_one_ways
 from hedgerow.models.graphical.estimation import MOST_CALLS, fit
 from hedgerow.models.graphical.model import GraphicalModel
@@ -65,7 +65,7 @@ class Printed:
         choosing = whole.share(0.1 / self.rounds)
         for number in range(self.rounds):
             used = 1 - curator.remaining.units / whole.units
-            allowed = within(domain, model.cliques, list(marginals), self.size * max(used, 0.1))
+            allowed = fitting(domain, model.cliques, list(marginals), self.size * max(used, 0.1))
             last = number == self.rounds - 1 or progress.out_of_time()
             measured.append(self.select({m: marginals[m] for m in allowed}, model, curator, choosing, last))
             calls = rough_calls(model) if curator.remaining else MOST_CALLS

@@ -18,11 +18,11 @@ import numpy.typing as npt
 from hedgerow import _count
 from hedgerow.coded.domain import CodedTable, Counts, Domain, IntArray
 from hedgerow.coded.query import TreeQuery
-from hedgerow.curator import Curator
+from hedgerow.curator import PRINTED, Curator
 from hedgerow.methods.method import About
 from hedgerow.models.histograms import Histograms, Part
 from hedgerow.models.trees import RandomTree, grow
-from hedgerow.private.unsafe import PRINTED, exact_rows
+from hedgerow.private.unsafe import exact_rows
 from hedgerow.progress import Progress
 
 Leaves = npt.NDArray[np.uint32]

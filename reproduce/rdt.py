@@ -1,6 +1,6 @@
 """The random-decision-trees write-up seen again: figures, findings, questions; and the private method beside it.
 
-    python reproduce/rdt.py
+    python -m reproduce.rdt
 
 Everything is made from 1,000,000 rows of `hedgerow example opm`, the write-up's own sample table, so nothing here is
 private. Figures go to docs/pictures/rdt, tables to out/rdt/report.md. Runs are kept in out/rdt/results.json, so that
@@ -15,11 +15,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rdt_figures import changes, draw_all
-from rdt_report import report
-from rdt_runs import Original, pay_runs, runs
-
 from hedgerow.samples import opm
+from reproduce.rdt_figures import changes, draw_all
+from reproduce.rdt_report import report
+from reproduce.rdt_runs import Original, PayRun, Run, pay_runs, runs
 
 PICTURES = Path(__file__).resolve().parent.parent / "docs" / "pictures" / "rdt"
 
@@ -45,7 +44,8 @@ def main() -> None:
 def made(original: Original, kept: Path, only: str) -> dict[str, Any]:
     """What every run came to; those not yet kept are run now."""
     results: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
-    for run in (*runs(), *pay_runs()):
+    asked: list[Run | PayRun] = [*runs(), *pay_runs()]
+    for run in asked:
         if only in run.name and run.name not in results:
             results[run.name] = run.measure(original)
             kept.write_text(json.dumps(results, indent=1))

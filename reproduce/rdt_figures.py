@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from charts import Panel, histogram, lines, steps
-from printed_trees import PrintedTrees, leaf_counts, reached, removal_changes
-from rdt_runs import DOMAIN, EPSILONS, HEIGHTS, LABELS, ORDER, TRIPLES, Original, printed, shares
 
 from hedgerow.coded.domain import CodedTable, Counts, Marginal
 from hedgerow.methods.rdt import RDT
 from hedgerow.models.trees import grow
+from reproduce.charts import Panel, histogram, lines, steps
+from reproduce.printed_trees import PrintedTrees, leaf_counts, reached, removal_changes
+from reproduce.rdt_runs import DOMAIN, EPSILONS, HEIGHTS, LABELS, ORDER, TRIPLES, Original, printed, shares
 
 SHORT = {"year": "FY"}
 AGE = ("sex", "race", "age")

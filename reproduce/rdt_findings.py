@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from rdt_figures import AGE, age_alone
-from rdt_runs import EPSILONS, HEIGHTS, ORDER, TRIPLES, Original, shares
 
 from hedgerow.coded.domain import Counts
+from reproduce.rdt_figures import AGE, age_alone
+from reproduce.rdt_runs import EPSILONS, HEIGHTS, ORDER, TRIPLES, Original, shares
 
 Results = Mapping[str, Any]
 PLACES = np.arange(len(ORDER))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from rdt_findings import Results, findings
-from rdt_runs import DOMAIN, EPSILONS, HEIGHTS, ORDER, SCHEMA, TRIPLES, Original, pay_runs
 
 from hedgerow.budget.accounting import stack_noise, whole
 from hedgerow.budget.amounts import Budget
@@ -15,6 +13,8 @@ from hedgerow.methods.rdt import RDT
 from hedgerow.methods.shared.start import TOTAL_SHARE
 from hedgerow.models.trees import expected_leaves
 from hedgerow.samples.opm import ROWS
+from reproduce.rdt_findings import Results, findings
+from reproduce.rdt_runs import DOMAIN, EPSILONS, HEIGHTS, ORDER, SCHEMA, TRIPLES, Original, pay_runs
 
 PROCEDURES = {
     "printed, noise on proportions": "printed P",

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from printed_trees import PrintedTrees, leaf_counts, reached
 
 import hedgerow as hr
 from hedgerow.coded.domain import CodedTable, Counts, Domain, Marginal
@@ -20,6 +19,7 @@ from hedgerow.methods.field_groups import FieldGroups
 from hedgerow.methods.rdt import RDT
 from hedgerow.models.trees import RandomTree, grow
 from hedgerow.samples import opm
+from reproduce.printed_trees import PrintedTrees, leaf_counts, reached
 
 LABELS: Mapping[str, Sequence[Any]] = {
     "year": opm.YEARS.tolist(),
@@ -167,11 +167,14 @@ class Run:
         return rows, {"whole": time.process_time() - begin}
 
 
-def _mean(found: Sequence[Any]) -> Any:
-    """The mean of numbers, or of each entry of alike mappings."""
-    if isinstance(found[0], dict):
-        return {key: _mean([one[key] for one in found]) for key in found[0]}
-    return float(np.mean(found))
+def _mean(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The mean of each entry of alike mappings, which may hold mappings."""
+    return {
+        key: _mean([one[key] for one in found])
+        if isinstance(value, dict)
+        else float(np.mean([one[key] for one in found]))
+        for key, value in found[0].items()
+    }
 
 
 def printed(stage: Any, epsilon: float, height: int, sensitivity: float = 1.0, order: Marginal = ORDER) -> PrintedTrees:
@@ -230,7 +233,7 @@ class PayRun:
         made = release.sample()
         seconds = time.process_time() - begin
         real, synthetic = (
-            {**coded(table), "pay": (np.asarray(table["pay"]) // PAY_CLASS).astype(np.int64)}
+            {**coded(table), "pay": (np.asarray(table["pay"]) // PAY_CLASS).astype(np.uint32)}
             for table in (original.table, made)
         )
         distances = [

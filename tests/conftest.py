@@ -10,13 +10,16 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, settings
 
+from databases import DuckDBFiles, PostgresServer, SparkFolders
+from forked import Server
 from hedgerow.samples import opm
 
 settings.register_profile("quick", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("quick")
 
 ROOT = Path(__file__).resolve().parent.parent
-SHARED_DATA = ROOT.parent / "shared" / "data"
+REAL_TABLES = Path(os.environ.get("HEDGEROW_DATA", "HEDGEROW_DATA-is-not-set"))
+"""Nothing outside the repository is looked for but in this folder."""
 
 
 @pytest.fixture
@@ -24,9 +27,9 @@ def real_table():
     """The folder of a real table, or a skip where the real tables are not at hand."""
 
     def find(name):
-        folder = SHARED_DATA / name
-        if not folder.is_dir():
-            pytest.skip(f"the real table {name} is not at hand")
+        folder = REAL_TABLES / name
+        if not folder.exists():
+            pytest.skip(f"the real table {name} is not at hand: HEDGEROW_DATA names no folder that holds it")
         return folder
 
     return find
@@ -62,9 +65,36 @@ def hedgerow(tmp_path):
     return run
 
 
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    """Runs commands without starting an interpreter for each."""
+    made = Server(tmp_path_factory.mktemp("log"))
+    yield made
+    made.close()
+
+
 @pytest.fixture
 def people(tmp_path):
     """A private table and its schema."""
     pq.write_table(opm.generate(2000), tmp_path / "people.parquet")
     (tmp_path / "people.yaml").write_text(opm.SCHEMA)
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def duckdb(tmp_path_factory):
+    return DuckDBFiles(tmp_path_factory.mktemp("duckdb"))
+
+
+@pytest.fixture(scope="module")
+def postgres():
+    server = PostgresServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory):
+    session = SparkFolders(tmp_path_factory.mktemp("spark"))
+    yield session
+    session.close()

@@ -1,7 +1,6 @@
 """The census sample has the shape of the contest's table, and its relations."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pyarrow.compute as pc
@@ -10,8 +9,6 @@ import pytest
 import hedgerow as hr
 from hedgerow.samples import census1940
 from hedgerow.schema import presets
-
-PUBLISHED = Path(__file__).parents[1] / ".." / "shared" / "data" / "census1940-domain.json"
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +40,8 @@ def test_the_schema_beside_the_table_is_that_of_the_winner():
     assert hr.Schema.parse(census1940.SCHEMA) == presets.load("census1940-match3").schema
 
 
-@pytest.mark.skipif(not PUBLISHED.exists(), reason="the published sizes are not here")
-def test_sizes_are_those_that_the_winner_published():
-    published = json.loads(PUBLISHED.read_text())
+def test_sizes_are_those_that_the_winner_published(real_table):
+    published = json.loads(real_table("census1940-domain.json").read_text())
     wage = {"INCWAGE": published.pop("INCWAGE_A"), "INCWAGE:heap": published.pop("INCWAGE_B")}
     schema = presets.load("census1940-match3").schema
     domain = schema.encoding().domain

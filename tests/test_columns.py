@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime
 import json
-import math
+import sys
+import types
 from decimal import Decimal
 from typing import Any
 
@@ -14,44 +15,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedgerow.schema import Schema
+from hedgerow.audit import Violation, check_column
+from hedgerow.audit.column import CANARY, ODD_TEXTS, ODD_VALUES, coded_by_itself, stays_in_its_cell
+from hedgerow.errors import OptionError, SchemaError
+from hedgerow.schema import Schema, allow, kinds
 from hedgerow.schema.cells import Steps
-from hedgerow.schema.column import Column
+from hedgerow.schema.column import Column, Encoded
+from hedgerow.schema.listed import Category
 from hedgerow.schema.numeric import Integer
-
-NASTY_TEXT = [
-    "", " ", "nan", "NaN", "inf", "-inf", "Infinity", "1e999", "-1e-999", "9" * 400,
-    "+5", ".", "1.", ".5", "0x10", "1_0",
-    "٣", "½", "NO", "no", "true", "06001", "6001", "-8", "NA", "other", "😀", "e\u0301",
-    "\u0000", "\u2028", "'; --", "=cmd()",
-    "2000-02-29", "1900-02-29", "2023-02-30", "0001-01-01", "9999-12-31", "2020-01-01T00:00:00Z", "2020-12-31T23:59:60",
-    "2019-12-31T23:30:00-05:00", "0001-01-01T00:00:00+14:00", "2020-06-15 12:30", "24:00", "20200101",
-]  # fmt: skip
-TYPED: list[tuple[pa.DataType, list[Any]]] = [
-    (pa.int64(), [0, 1, -1, 39, 2**63 - 1, -(2**63), 6001]),
-    (pa.uint64(), [0, 1, 39, 2**64 - 1]),
-    (pa.int8(), [0, 1, -8, 39]),
-    (pa.float64(), [0.0, -0.0, 39.0, 39.5, math.inf, -math.inf, math.nan, 1e300, 5e-324, -8.0]),
-    (pa.float32(), [0.0, 0.1, 39.0, math.inf, math.nan]),
-    (pa.bool_(), [True, False]),
-    (pa.decimal128(20, 2), [Decimal("39.00"), Decimal("-8.00"), Decimal("123456789012345.67")]),
-    (pa.date32(), [datetime.date(2000, 2, 29), datetime.date(1, 1, 1), datetime.date(9999, 12, 31)]),
-    (pa.date64(), [datetime.date(2000, 2, 29), datetime.date(1969, 12, 31)]),
-    (pa.timestamp("s"), [datetime.datetime(2000, 2, 29, 23, 59, 59), datetime.datetime(1, 1, 1)]),
-    (pa.timestamp("ns"), [datetime.datetime(1969, 12, 31, 23, 59, 59, 999999)]),
-    (pa.timestamp("us", "America/New_York"), [datetime.datetime(2019, 12, 31, 23, 30, tzinfo=datetime.UTC)]),
-    (pa.timestamp("ms", "Nowhere/Land"), [datetime.datetime(2020, 1, 1)]),
-    (pa.time32("s"), [datetime.time(12, 0)]),
-    (pa.duration("s"), [datetime.timedelta(days=1)]),
-    (pa.binary(), [b"39", b"\xff\xfe", b""]),
-    (pa.large_string(), ["39", "yes", ""]),
-    (pa.string_view(), ["39", "yes", ""]),
-    (pa.dictionary(pa.int8(), pa.string()), ["39", "NA", "yes", ""]),
-    (pa.dictionary(pa.int32(), pa.int64()), [39, -8, 2**62]),
-    (pa.list_(pa.int64()), [[1], []]),
-    (pa.struct([("a", pa.int64())]), [{"a": 1}]),
-    (pa.null(), []),
-]
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 marks = st.one_of(
@@ -145,14 +116,14 @@ def columns(draw: st.DrawFn) -> Column:
 def arrays(draw: st.DrawFn, column: Column) -> pa.Array:
     """Text and typed arrays: nasty ones, and some near the declaration."""
     if draw(st.booleans()):
-        kind, pool = draw(st.sampled_from(TYPED))
+        kind, pool = draw(st.sampled_from(ODD_VALUES))
         items = draw(st.lists(st.sampled_from([*pool, None]), max_size=12)) if pool else [None]
         return pa.array(items, kind)
     near = [str(getattr(column, key)) for key in ("min", "max") if hasattr(column, key)]
     near += [str(each) for each in (*getattr(column, "special", ()), *getattr(column, "listed", ()), *column.marks)]
     near += ["3", "17"]
     odd = st.one_of(texts, st.integers(-3000, 10**13).map(str), st.floats().map(str))
-    any_text = st.one_of(st.none(), st.sampled_from(NASTY_TEXT), st.sampled_from(near), odd)
+    any_text = st.one_of(st.none(), st.sampled_from(ODD_TEXTS), st.sampled_from(near), odd)
     items = draw(st.lists(any_text, max_size=12))
     return pa.array(items, pa.string())
 
@@ -162,32 +133,6 @@ def arrays(draw: st.DrawFn, column: Column) -> pa.Array:
 def test_decoding_an_encoded_value_stays_in_its_cell(data: st.DataObject) -> None:
     column = data.draw(columns())
     stays_in_its_cell(column, data.draw(arrays(column)), seed=data.draw(st.integers(0, 99)))
-
-
-def stays_in_its_cell(column: Column, array: pa.Array, seed: int) -> None:
-    codes, outside = column.encode(array)
-    attributes = column.attributes("x")
-    assert len(codes) == len(attributes)
-    assert len(outside) == len(array)
-    for attribute, code in zip(attributes, codes, strict=True):
-        assert len(code) == len(array)
-        assert ((code >= 0) & (code < attribute.size)).all()
-
-    decoded = column.decode(codes, np.random.default_rng(seed)).cast(column.arrow_type)
-    assert len(decoded) == len(array)
-    again, still_outside = column.encode(decoded)
-    layout = column.layout
-    kept = codes[0] < layout.values
-    for before, after in zip(codes, again, strict=True):
-        assert (before[kept] == after[kept]).all()
-    hidden = codes[0] == layout.hidden
-    assert (again[0][hidden] < layout.values).all(), "a hidden cell comes back as an allowed value"
-    assert not still_outside[kept | hidden].any(), "whatever comes back as a value is declared"
-    for place in np.flatnonzero(~kept & ~hidden):
-        same = again[0][place] == codes[0][place]
-        assert same or not decoded[place].is_valid, "a mark comes back as itself, or as null where the type lacks it"
-    if not column.missing and not column.other:
-        assert decoded.null_count == 0
 
 
 @settings(deadline=None, max_examples=200)
@@ -206,14 +151,6 @@ def test_each_value_is_coded_by_itself(data: st.DataObject) -> None:
     """A row's code must not depend on the other rows, or a neighbour would move more than one row."""
     column = data.draw(columns())
     coded_by_itself(column, data.draw(arrays(column)))
-
-
-def coded_by_itself(column: Column, array: pa.Array) -> None:
-    together, outside = column.encode(array)
-    for place in range(len(array)):
-        alone, misfit = column.encode(array.slice(place, 1))
-        assert [code[0] for code in alone] == [code[place] for code in together]
-        assert misfit[0] == outside[place]
 
 
 def test_the_laws_catch_mutants(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -388,3 +325,158 @@ def test_draws_within_a_bin_are_uniform_and_leave_special_values_alone() -> None
     counts = np.bincount(drawn, minlength=10)
     assert counts[[0, 5]].sum() == 0
     assert np.abs(counts[[1, 2, 3, 4, 6, 7, 8, 9]] - 10_000).max() < 600  # six standard deviations
+
+
+DAY, MOMENT = datetime.date, datetime.datetime
+DECLARED: list[tuple[dict[str, Any], list[Any], list[Any]]] = [
+    ({"type": "integer", "min": 0, "max": 115}, [0, 39, 115], ["116", "-1", "2.5", "x"]),
+    (
+        {"type": "integer", "min": 0, "max": 999, "bins": 10, "special": [9998], "heaps": [100, 10], "other": True},
+        [0, 9998, 555],
+        [1000, -7],
+    ),
+    ({"type": "number", "min": 0, "max": 10, "bins": 4, "missing": True}, [0.0, 2.5, 10.0], [10.1, -1e300]),
+    (
+        {"type": "number", "min": 0, "max": 10, "bins": [1, 5], "closed": "right", "missing": {"-8": "no", "NA": "?"}},
+        [0.0, 2.5, 10.0],
+        [10.1, float("inf")],
+    ),
+    ({"type": "category", "values": ["low", "mid", "high"], "ordered": True}, ["low", "high"], ["LOW", "low "]),
+    ({"type": "category", "values": ["é", "東京", "06001"], "other": True, "missing": True}, ["é", "06001"], ["e"]),
+    ({"type": "boolean", "missing": True}, [True, False], ["maybe"]),
+    ({"type": "date", "min": "1900-01-01", "max": "2009-12-31", "step": "month"}, [DAY(1900, 1, 1)], [DAY(2010, 1, 1)]),
+    (
+        {"type": "datetime", "min": "2020-01-01", "max": "2020-01-03", "step": "hour", "other": True},
+        [MOMENT(2020, 1, 2, 3, 4, 5)],
+        [MOMENT(2021, 1, 1)],
+    ),
+    ({"type": "code", "size": 18}, [0, 17], [18, -1]),
+    ({"type": "code", "size": 300, "missing": True, "other": True}, [0, 299], [300, -1]),
+]
+
+
+@pytest.mark.parametrize(("declaration", "inside", "outside"), DECLARED)
+def test_every_kind_keeps_the_laws_of_columns(
+    declaration: dict[str, Any], inside: list[Any], outside: list[Any]
+) -> None:
+    check_column(Schema(columns={"x": declaration}).columns["x"], inside, outside)
+
+
+class Grade(Category):
+    """A kind made elsewhere."""
+
+    values: tuple[str, ...] = ("a", "b", "c")
+
+
+class Shouting(Grade):
+    def encode(self, array: pa.Array) -> Encoded:
+        print(array)
+        return super().encode(array)
+
+
+class Raising(Grade):
+    def encode(self, array: pa.Array) -> Encoded:
+        if CANARY in array.to_pylist():
+            raise ValueError(CANARY)
+        return super().encode(array)
+
+
+class Widening(Grade):
+    def encode(self, array: pa.Array) -> Encoded:
+        (codes,), outside = super().encode(array)
+        return Encoded((np.where(outside, self.layout.size, codes),), outside)
+
+
+class Ranking(Grade):
+    def encode(self, array: pa.Array) -> Encoded:
+        (codes,), outside = super().encode(array)
+        return Encoded((codes - (codes.min() if len(codes) else 0),), outside)
+
+
+class Forgetting(Grade):
+    def encode(self, array: pa.Array) -> Encoded:
+        return Encoded(super().encode(array).codes, np.zeros(len(array), dtype=bool))
+
+
+class Mislabelled(Grade):
+    def value_labels(self) -> list[str]:
+        return ["one", "two"]
+
+
+class Constant(Grade):
+    def write(self, codes: Any, coins: np.random.Generator) -> pa.Array:
+        return pa.array(["a"] * len(codes[0]))
+
+
+class Restless(Grade):
+    def write(self, codes: Any, coins: np.random.Generator) -> pa.Array:
+        return pa.array(np.random.default_rng().choice(["a", "b", "c"], len(codes[0])))
+
+
+@pytest.mark.parametrize(
+    ("kind", "law"),
+    [
+        (Shouting, "says nothing"),
+        (Raising, "never raises"),
+        (Widening, "the hidden cell"),
+        (Ranking, "nulls go to"),
+        (Forgetting, "is not declared is told"),
+        (Mislabelled, "has a label"),
+        (Constant, "its own cell"),
+        (Restless, "its own cell"),
+    ],
+)
+def test_kinds_that_break_a_law_are_caught(kind: type[Column], law: str) -> None:
+    check_column(Grade(), ["a", "c"], ["d"])
+    with pytest.raises(Violation, match=law) as caught:
+        check_column(kind(), ["a", "c"], ["d"])
+    assert CANARY not in str(caught.value)
+
+
+FOREIGN = "acme_columns:Grade"
+FILE = f"columns:\n  mark: {{type: '{FOREIGN}', values: [a, b], other: true}}\n"
+
+
+@pytest.fixture
+def acme(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
+    """A module that can be imported, and a process that allows nothing yet."""
+    module = types.ModuleType("acme_columns")
+    module.Grade = type("Grade", (Category,), {"__module__": "acme_columns"})  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "acme_columns", module)
+    monkeypatch.setattr(kinds, "_allowed", {})
+    return module
+
+
+def test_a_kind_that_a_file_names_is_not_imported_without_the_users_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kinds, "imported", lambda *_: pytest.fail("it was imported"))
+    with pytest.raises(SchemaError, match=r"schema, line 2: columns.mark.type: .*nothing was imported.*--allow-column"):
+        Schema.parse(FILE)
+
+
+def test_an_allowed_kind_is_read_checked_and_written(acme: types.ModuleType) -> None:
+    allow(FOREIGN)
+    schema = Schema.parse(FILE)
+    column = schema.columns["mark"]
+    assert type(column) is acme.Grade
+    assert schema.to_dict()["columns"]["mark"] == {"type": FOREIGN, "values": ["a", "b"], "other": True}
+    assert Schema.parse(schema.to_yaml()) == Schema.from_dict(schema.to_dict()) == schema
+    check_column(column, ["a"], ["c"])
+    with pytest.raises(SchemaError, match=r'line 2: columns.mark: unknown key "valeus".*Did you mean "values"'):
+        Schema.parse(FILE.replace("values", "valeus"))
+    with pytest.raises(SchemaError, match=r"columns.mark.values: .* stands twice"):
+        Schema.parse(FILE.replace("[a, b]", "[a, a]"))
+
+
+def test_a_column_that_is_handed_in_needs_no_other_word(acme: types.ModuleType) -> None:
+    schema = Schema(columns={"mark": acme.Grade(values=("a", "b")), "age": {"type": "integer", "min": 0, "max": 9}})
+    assert Schema.parse(schema.to_yaml()) == schema
+    table = schema.encoding().decode(
+        schema.encoding().encode(pa.table({"mark": ["a", "b"], "age": [3, 4]})), np.random.default_rng(0)
+    )
+    assert table.to_pydict() == {"mark": ["a", "b"], "age": [3, 4]}
+
+
+@pytest.mark.parametrize("name", ["acme_columns:Nothing", "no.such:Thing", "hedgerow.schema:Schema"])
+def test_what_is_no_kind_cannot_be_allowed(acme: types.ModuleType, name: str) -> None:
+    with pytest.raises(OptionError, match=r"column kind|kind of column"):
+        allow(name)

@@ -2,6 +2,9 @@
 
 import json
 import stat
+import sys
+import threading
+import time
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -9,8 +12,8 @@ import pytest
 
 from hedgerow.budget.amounts import Budget
 from hedgerow.compare import Cell, ForeignTable, Plan, compare
-from hedgerow.compare.cell import floor, problem_of
-from hedgerow.compare.grid import remaining_seconds
+from hedgerow.compare.cell import floor, problem_of, refuse_changed
+from hedgerow.compare.grid import Grid, remaining_seconds
 from hedgerow.errors import OptionError, SchemaError
 from hedgerow.pages.comparison import MetricView, best_methods, main_metric
 from hedgerow.private.ledger import Ledger
@@ -19,32 +22,60 @@ from hedgerow.samples import opm
 THIRD_PARTY = """
 import os, time
 from dataclasses import dataclass
+from pathlib import Path
 from hedgerow.methods.independent import Independent
 from hedgerow.methods.method import About
+from hedgerow.models.model import Model
 
 ABOUT = About("third", "A third party's", "", "", "")
 
 @dataclass(frozen=True)
 class Raises:
     about = ABOUT
-    def run(self, curator, progress):
+    def run(self, curator, progress) -> Model:
         raise ValueError("Zaphod-7731")
 
 @dataclass(frozen=True)
 class Dies:
     about = ABOUT
-    def run(self, curator, progress):
+    def run(self, curator, progress) -> Model:
         os.kill(os.getpid(), 9)
 
 @dataclass(frozen=True)
 class Sleeps:
     about = ABOUT
-    def run(self, curator, progress):
+    def run(self, curator, progress) -> Model:
         time.sleep(600)
 
 @dataclass(frozen=True)
 class Works(Independent):
     pass
+
+@dataclass(frozen=True)
+class Killed(Independent):
+    # kills the comparison, or itself, at a moment that a file beside this one names
+    def run(self, curator, progress) -> Model:
+        model = super().run(Struck(curator, self), progress)
+        self.strike("ended")
+        return model
+    def strike(self, moment):
+        orders = Path(__file__).with_name("orders.txt")
+        order, *later = orders.read_text().split() or [""]
+        who, _, when = order.partition(":")
+        if when == moment:
+            orders.write_text(" ".join(later))
+            os.kill(os.getppid() if who == "comparison" else os.getpid(), 9)
+            time.sleep(600)
+
+class Struck:
+    def __init__(self, curator, method):
+        self._curator, self._method = curator, method
+    def __getattr__(self, name):
+        return getattr(self._curator, name)
+    def measure(self, *words, **named):
+        answer = self._curator.measure(*words, **named)
+        self._method.strike("measured")
+        return answer
 """
 
 
@@ -56,6 +87,7 @@ def place(tmp_path, monkeypatch):
     (tmp_path / "thirdparty.py").write_text(THIRD_PARTY)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "thirdparty", raising=False)  # that of another test
     return tmp_path
 
 
@@ -75,7 +107,7 @@ def test_from_a_grid_to_a_page_and_on_again(place):
     found = {row["name"]: row for row in rows}
     assert list(found) == ["bootstrap", "subsample", *methods, "independent", "theirs"]
     assert found["thirdparty:Raises"]["status"] == "failed"
-    assert found["thirdparty:Raises"]["problem"] == "ValueError at thirdparty.py:13 in run"  # its words may quote rows
+    assert found["thirdparty:Raises"]["problem"] == "ValueError at thirdparty.py:15 in run"  # its words may quote rows
     assert found["thirdparty:Dies"]["problem"] == "ended by SIGKILL (out of memory?)"
     assert found["theirs"]["tvd2"] == 0
     assert 0 < found["bootstrap"]["tvd2"] < found["subsample"]["tvd2"]
@@ -116,6 +148,96 @@ def test_a_ledger_is_debited_by_every_run_and_refuses_one_too_many(place):
     records = [entry.record for entry in ledger.entries()]
     assert sum("debit" in record for record in records) == 1
     assert any("compare" in str(record) for record in records)  # the look at exact data is noted
+
+
+def debits(path):
+    return [entry.record["method"] for entry in Ledger(path).entries() if "debit" in entry.record]
+
+
+def test_a_comparison_that_is_killed_goes_on_with_what_it_paid_for(hedgerow, place):
+    """Killed between and after the answers of a run, itself or its cell: as many debits as runs."""
+    Ledger.create(place / "people.ledger", "opm", Budget(9, 1e-8))
+    command = ("compare", "people.parquet", "-s", "people.yaml", "-o", "out", "--methods", "thirdparty:Killed")
+    command += ("--epsilons", "1", "--runs", "1", "--metrics", "tvd1", "--ledger", "people.ledger", "--json", "-q")
+    orders = ["comparison:measured", "comparison:ended", "cell:measured"]
+    (place / "orders.txt").write_text(" ".join(orders))
+    for left in (2, 1):
+        assert hedgerow(*command).code == -9
+        assert len((place / "orders.txt").read_text().split()) == left
+        assert debits(place / "people.ledger") == ["independent"]
+    stopped = {row["name"]: row for row in hedgerow(*command).json["rows"]}
+    assert stopped["thirdparty:Killed"]["problem"] == "ended by SIGKILL (out of memory?)"
+    done = hedgerow(*command, "--retry")
+    assert done.code == 0, done.err
+    assert {row["status"] for row in done.json["rows"]} == {"done"}
+    assert debits(place / "people.ledger") == ["independent"] * 2  # the one that was killed, and the floor of that name
+    assert [path.suffix for path in (place / "out" / "cells").iterdir()] == [".json"] * 4  # no journal, no half file
+
+
+def test_figures_do_not_outlive_the_code_that_made_them(place):
+    """The default of a method made elsewhere changes: its cell is run again, and the old one is no longer shown."""
+    first = plan(place, methods=("thirdparty:Works",), metrics=("tvd1",))
+    before = {row["name"]: row for row in compare(first, place / "out")}
+    (place / "thirdparty.py").write_text(THIRD_PARTY.replace("class Works(Independent):\n    pass", CHANGED))
+    said = []
+    after = {row["name"]: row for row in compare(first, place / "out", say=said.append)}
+    assert said[0] == "3 of 4 cells are done already"
+    assert said[-1].startswith("1 cells that other code or other options made")
+    assert after["thirdparty:Works"]["status"] == "done"
+    assert after["thirdparty:Works"]["rows"] == 7 != before["thirdparty:Works"]["rows"]
+    assert pq.read_table(place / "out" / "results.parquet").num_rows == 4
+    manifest = json.loads((place / "out" / "manifest.json").read_text())
+    sources = [cell["made"]["outside"] for cell in manifest["cells"].values() if cell["name"] == "thirdparty:Works"]
+    assert len(sources) == 2
+    assert sources[0] != sources[1]
+
+
+CHANGED = """class Works(Independent):
+    def run(self, curator, progress) -> Model:
+        model = super().run(curator, progress)
+        model.total = 7.0
+        return model"""
+
+
+def test_whatever_makes_a_cell_is_part_of_it(place, monkeypatch):
+    """Options with their defaults, files that they name, our own source, the judge's files."""
+
+    def made(**changes):
+        return {cell.name: cell for cell in plan(place, methods=("mst", "aim"), **changes).cells()}
+
+    (place / "list.yaml").write_text("[[sex, race]]")
+    given = {"aim": {"workload": str(place / "list.yaml")}}
+    usual, listed = made(), made(options=given)
+    assert usual["mst"].made["options"]["merge"] == 3
+    assert usual["mst"].key == made()["mst"].key
+    assert listed["aim"].key != usual["aim"].key
+    (place / "list.yaml").write_text("[[sex, age]]")
+    assert made(options=given)["aim"].key != listed["aim"].key
+    assert made(max_memory=1 << 30)["mst"].key != usual["mst"].key
+    monkeypatch.setattr("hedgerow.methods.mst.MST.__init__", lambda self: object.__setattr__(self, "merge", 4.0))
+    monkeypatch.setattr("hedgerow.methods.mst.MST.choosing", 0.3)
+    assert made()["mst"].key != usual["mst"].key
+    monkeypatch.undo()
+    monkeypatch.setattr("hedgerow.compare.plan.package_digest", lambda: "another")
+    assert not {cell.key for cell in made().values()} & {cell.key for cell in usual.values()}
+    with pytest.raises(OptionError, match="the source of the method changed since the comparison began"):
+        refuse_changed(plan(place, methods=("mst",)), made()["mst"])
+
+
+def test_two_comparisons_do_not_fill_one_folder_at_once(place):
+    """The second waits, and finds everything done."""
+    said = []
+    small = plan(place, metrics=("tvd1",))
+    grid = Grid(small, place / "out")
+    with grid.open([], said.append):
+        other = threading.Thread(target=compare, args=(small, place / "out"), kwargs={"say": said.append})
+        other.start()
+        while not said:
+            time.sleep(0.01)
+        grid.fill(False, lambda line: None)
+    other.join()
+    assert "another comparison is at work" in said[0]
+    assert said[1] == "3 of 3 cells are done already"
 
 
 def test_what_can_be_refused_is_refused_before_anything_runs(place):

@@ -27,7 +27,7 @@ def bare(columns: dict[str, Any]) -> dict[str, Any]:
 
 def test_a_header_alone_leaves_everything_to_do() -> None:
     draft = draft_schema(["age", "sex"], [], dataset="people")
-    assert draft.summary == "0 of 2 complete; 2 need you: age, sex"
+    assert draft.summary == "0 of 2 complete; 2 need you, where it says TODO"
     with pytest.raises(SchemaError, match=r"columns\.age, columns\.sex"):
         Schema.parse(draft.text)
 
@@ -81,7 +81,7 @@ def test_spss_labels_without_rows(tmp_path: Path, labelled: Any) -> None:
         variable_format={"kids": "F8.0", "wage": "F8.2"},
     )  # fmt: skip
     draft = draft_schema(["sex", "wage", "kids", "town"], [str(path)])
-    assert draft.summary == "1 of 4 complete; 3 need you: wage, kids, town"
+    assert draft.summary == "1 of 4 complete; 3 need you, where it says TODO"
     assert "CANARY" not in draft.text
     finished = draft.text.replace("min: TODO, max: TODO", "min: 0, max: 20").replace("TODO", "[a, b]")
     columns = bare(drafted(finished))
@@ -99,7 +99,7 @@ def test_stata_labels(tmp_path: Path, labelled: Any) -> None:
     frame = labelled.astype({"sex": "int8", "kids": "int16"})
     pyreadstat.write_dta(frame, str(path), variable_value_labels={"sex": {1: "male", 2: "female"}})
     draft = draft_schema(["sex", "wage", "kids", "town"], [str(path)])
-    assert draft.summary == "1 of 4 complete; 3 need you: wage, kids, town"
+    assert draft.summary == "1 of 4 complete; 3 need you, where it says TODO"
     assert "CANARY" not in draft.text
     assert "kids: {type: integer" in draft.text
     assert "wage: {type: number" in draft.text
@@ -127,7 +127,7 @@ def test_frictionless(tmp_path: Path) -> None:
     path = tmp_path / "datapackage.json"
     path.write_text(json.dumps({"resources": [{"name": "people", "schema": schema}]}))
     draft = draft_schema([field["name"] for field in fields], [str(path)])  # type: ignore[misc]
-    assert draft.summary == "4 of 6 complete; 2 need you: pay, shape"
+    assert draft.summary == "4 of 6 complete; 2 need you, where it says TODO"
     columns = drafted(
         draft.text.replace("type: TODO", "type: boolean").replace("min: TODO", "min: 0").replace("max: TODO", "max: 9")
     )
@@ -174,7 +174,7 @@ def test_a_sql_catalogue(tmp_path: Path) -> None:
     """)
     header = ["ID", "age", "Height cm", "sex", "mood", "city", "born", "kids", "grade", "odd", "ok"]
     draft = draft_schema(header, [str(path)])
-    assert draft.summary == "8 of 11 complete; 3 need you: ID, city, odd"
+    assert draft.summary == "8 of 11 complete; 3 need you, where it says TODO"
     text = draft.text.replace("values: TODO", "values: [a]").replace("min: TODO, max: TODO", "min: 0, max: 9")
     assert bare(drafted(text)) | {"ID": {}, "odd": {}, "city": {}} == {
         "ID": {}, "odd": {}, "city": {},
@@ -206,7 +206,7 @@ def test_a_pydantic_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.syspath_prepend(str(tmp_path))
     draft = draft_schema(["age", "sex", "grade", "pay", "ok", "born"], ["registry_model:Person"])
     sys.modules.pop("registry_model", None)
-    assert draft.summary == "5 of 6 complete; 1 need you: born"
+    assert draft.summary == "5 of 6 complete; 1 need you, where it says TODO"
     columns = bare(drafted(draft.text.replace("TODO", "2000-01-01")))
     assert columns["age"] == {"type": "integer", "min": 0, "max": 115}
     assert columns["grade"] == {"type": "category", "values": ["low", "high"], "missing": True}

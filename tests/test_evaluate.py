@@ -14,7 +14,7 @@ from hedgerow.coded.domain import Domain
 from hedgerow.errors import OptionError, SchemaError, TableError
 from hedgerow.private.evaluate import METRICS, evaluate, marginal_distances
 from hedgerow.private.evaluate.classifier import svm
-from hedgerow.private.evaluate.evaluation import DISTANCES
+from hedgerow.private.evaluate.correlations import cramers_v_error
 from hedgerow.private.evaluate.marginals import chosen_marginals, distances, k_marginal, tvd1, tvd2, tvd3
 from hedgerow.private.evaluate.ranges import random_ranges, range3, range5, range_error, weighted_sets
 from hedgerow.schema import Schema
@@ -234,6 +234,15 @@ class TestClassifier:
             svm(self.rows(1), self.rows(9), self.domain, ("label",))
 
 
+DISTANCES = {
+    "tvd1": tvd1,
+    "tvd2": tvd2,
+    "tvd3": tvd3,
+    "k_marginal": k_marginal,
+    "range3": range3,
+    "range5": range5,
+    "cramers_v": cramers_v_error,
+}
 PERFECT = {"tvd1": 0, "tvd2": 0, "tvd3": 0, "k_marginal": 1000, "range3": 0, "range5": 0, "cramers_v": 0}
 
 

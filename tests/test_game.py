@@ -1,10 +1,15 @@
 """The distinguishing game: its bound is a bound, it sees what is there, and it catches a broken promise."""
 
+import json
+
 import numpy as np
 import pytest
 
 from hedgerow.audit.game import Verdict, certified, play
 from hedgerow.audit.mutants import MUTANTS
+from hedgerow.audit.report import Finding
+from hedgerow.cli.audit import audit as command
+from hedgerow.errors import OptionError
 from hedgerow.methods.independent import Independent
 
 ENOUGH = 300
@@ -36,6 +41,29 @@ def test_a_verdict():
     assert Verdict(2.0, 1.9, 10).alive
     assert not Verdict(2.0, 2.1, 10).kept
     assert not Verdict(2.0, 1.2, 10).alive
+
+
+def test_too_few_runs_are_called_so_and_not_a_dead_test():
+    """1,000 runs certify about half of the promise, however honest the method: that convicts and clears nobody."""
+    few = Finding("independent", 6, None, Verdict(2.0, 1.1, 1000), tuple(MUTANTS))
+    assert few.problems == []
+    assert few.doubts == ["too few runs: 2 × 1,000 let the game see only μ = 1.10 of 2.00; 2 × 4,000 would do"]
+    enough = Finding("independent", 6, None, Verdict(2.0, 1.1, 4000), tuple(MUTANTS))
+    assert enough.problems == ["the game sees only μ = 1.10 of 2.00: a dead test"]
+    assert enough.doubts == []
+    leaking = Finding("independent", 6, None, Verdict(2.0, 2.1, 1000), tuple(MUTANTS))
+    assert leaking.problems == ["leaks at least μ = 2.10, promises 2.00"]
+    assert leaking.doubts == []
+
+
+def test_the_command_says_too_few_runs(monkeypatch, capsys):
+    few = Finding("independent", 6, None, Verdict(2.0, 1.1, 1000), tuple(MUTANTS))
+    monkeypatch.setattr("hedgerow.audit.report.audit", lambda *words: few)
+    with pytest.raises(OptionError, match=r"too few runs to settle the audit of independent.*--runs 4000"):
+        command(["independent"], 6, 1000, json_=True)
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["problems"] == []
+    assert found["doubts"] == few.doubts
 
 
 def test_a_method_that_keeps_its_promise_passes():

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hedgerow.coded.domain import Domain
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import HedgerowError, LimitError, OptionError, ReleaseError
+from hedgerow.models import load
 from hedgerow.models.graphical import inference
 from hedgerow.models.graphical.junction import plan
 from hedgerow.models.graphical.model import GraphicalModel
@@ -166,7 +167,7 @@ def test_unknown_and_misordered_attributes_are_refused():
 @given(models())
 def test_state_round_trip_draws_identical_rows(model):
     state = model.state()
-    again = GraphicalModel.from_state(model.domain, State(state.kind, state.values, state.arrays))
+    again = load(model.domain, State(state.kind, state.values, state.arrays))
     first = model.draw(500, np.random.default_rng(3))
     second = again.draw(500, np.random.default_rng(3))
     assert all((first[name] == second[name]).all() for name in model.domain.names)
@@ -177,10 +178,10 @@ def test_a_damaged_state_is_refused():
     model = GraphicalModel.uniform(Domain.of({"a": 2, "b": 3}), 1, [("a", "b")])
     state = model.state()
     with pytest.raises(ReleaseError, match="damaged"):
-        GraphicalModel.from_state(model.domain, State(state.kind, state.values, {"potentials": np.zeros(5)}))
+        load(model.domain, State(state.kind, state.values, {"potentials": np.zeros(5)}))
     values = {**state.values, "order": ["a"]}
     with pytest.raises(ReleaseError, match="damaged"):
-        GraphicalModel.from_state(model.domain, State(state.kind, values, state.arrays))
+        load(model.domain, State(state.kind, values, state.arrays))
 
 
 def test_what_is_too_large_is_sampled_with_a_stated_error(monkeypatch):

@@ -33,6 +33,7 @@ def small(rows, **columns):
 
 
 TABLES = {
+    "no rows": small(0),
     "a single row": small(1),
     "columns without values": small(
         30, kind=pa.nulls(30, pa.string()), size=pa.nulls(30, pa.int64()), when=pa.nulls(30, pa.string())

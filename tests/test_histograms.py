@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.audit.method import check_model
+from hedgerow.audit import check_model
 from hedgerow.coded.domain import Domain
 from hedgerow.coded.measurement import Measurement, Noise, estimated_total
 from hedgerow.coded.query import MarginalQuery
-from hedgerow.curator import Recoding
+from hedgerow.coded.recoding import Recoding
 from hedgerow.errors import HedgerowError
 from hedgerow.methods.shared.compression import compress
 from hedgerow.models import load

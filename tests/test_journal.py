@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hedgerow.budget.amounts import Budget
 from hedgerow.errors import BudgetError
 from hedgerow.methods import build
-from hedgerow.private.journal import Journal, Record, _records
+from hedgerow.private.journal import Claim, Journal, Record, _records
 from hedgerow.private.ledger import Ledger
 from hedgerow.private.mechanisms import Mechanisms
 from hedgerow.progress import Limits, Progress
@@ -216,3 +216,28 @@ def test_kill_9_loses_nothing_that_was_paid(hedgerow, tmp_path, answers):
     assert hedgerow("verify", "out.release", "--ledger", "l").code == 0
     assert "out.release.journal" not in os.listdir(tmp_path)
     assert len([entry for entry in Ledger(tmp_path / "l").entries() if "debit" in entry.record]) == 1
+
+
+def test_a_header_that_was_cut_short_is_no_payment_and_one_that_was_damaged_may_be(tmp_path):
+    """Every cut through the header, and every flipped bit of a whole one."""
+    header = _header(tmp_path / "j")
+    for end in range(len(header)):
+        (tmp_path / "j").write_bytes(header[:end])
+        with Claim(tmp_path / "j") as claim:
+            assert not claim.begun
+    for place in range(len(header)):
+        flipped = bytearray(header)
+        flipped[place] ^= 1 << place % 8
+        (tmp_path / "j").write_bytes(flipped)
+        with Claim(tmp_path / "j") as claim:
+            assert claim.begun
+
+
+def _header(path):
+    """What a journal holds that was begun, before anything was paid."""
+    journal = Journal(path, RUN)
+    journal.begin()
+    written = path.read_bytes()
+    journal.close()
+    assert not path.exists()
+    return written

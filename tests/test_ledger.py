@@ -1,5 +1,7 @@
 """The lifetime ledger: append-only, exact, and true after a kill."""
 
+import errno
+import hashlib
 import json
 import multiprocessing
 import os
@@ -9,10 +11,14 @@ import signal
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from forked import write_inputs
 from hedgerow.budget.accounting import covers, whole
 from hedgerow.budget.amounts import Budget, Currency
-from hedgerow.errors import BudgetError, OptionError
+from hedgerow.errors import BudgetError, InputError, OptionError
+from hedgerow.private.books import Books, line
 from hedgerow.private.ledger import ROW, Ledger, confirm_entry, equivalent_epsilon, note_exact_access
 
 LIFETIME = Budget(4.0, 1e-8)
@@ -29,7 +35,7 @@ def test_debits_add_up_exactly_until_the_next_would_not_fit(ledger):
     while covers(LIFETIME, ledger.spent() + whole(RUN)):
         ledger.debit(RUN, whole(RUN), "independent", ROW)
         runs += 1
-    with pytest.raises(BudgetError, match=r"asks for ε = 1; .* left .* too little\). Nothing was read"):
+    with pytest.raises(BudgetError, match=r"asks for ε = 1; .* left .* too little\)"):
         ledger.debit(RUN, whole(RUN), "independent", ROW)
     assert ledger.spent().units == runs * whole(RUN).units
     assert covers(LIFETIME, ledger.spent())
@@ -130,11 +136,11 @@ def test_a_rolled_back_or_edited_tail_shows_against_the_certificate(ledger):
     before = ledger.path.read_bytes()
     entry = ledger.debit(RUN, whole(RUN), "independent", ROW)
     named = {"dataset": "people", "entry": entry.number, "hash": entry.digest}
-    assert "is the one that the certificate names" in confirm_entry(ledger.path, named)
+    assert "the record that the certificate names" in confirm_entry(ledger.path, named)
     edited = ledger.path.read_bytes().replace(str(whole(RUN).units).encode(), b"0")
-    for data in (before, edited):
+    for data, said in ((before, "rolled back"), (edited, "was altered")):
         ledger.path.write_bytes(data)
-        with pytest.raises(BudgetError, match="rolled back"):
+        with pytest.raises(BudgetError, match=said):
             confirm_entry(ledger.path, named)
     with pytest.raises(BudgetError, match="names no ledger"):
         confirm_entry(ledger.path, None)
@@ -156,16 +162,219 @@ def test_a_pure_run_is_never_free_under_a_gaussian_ledger(ledger):
     assert ledger.remaining_epsilon(0.0) > 0
 
 
-@pytest.mark.parametrize("cut", [1, 5, 60])
-def test_a_line_cut_short_by_a_kill_is_no_record(ledger, cut):
+@pytest.mark.parametrize("lost", [1, 5, 60])
+def test_a_line_cut_short_is_reported_and_never_lowers_what_is_spent(ledger, lost):
+    """A debit that was acted on and lost its end afterwards still counts, also when others come after it."""
     ledger.debit(RUN, whole(RUN), "independent", ROW)
-    whole_bytes = ledger.path.read_bytes()
+    before = ledger.path.read_bytes()
+    assert ledger.torn() == []
     ledger.debit(RUN, whole(RUN), "independent", ROW)
-    ledger.path.write_bytes(ledger.path.read_bytes()[:-cut])
+    ledger.path.write_bytes(ledger.path.read_bytes()[:-lost])
+    assert ledger.torn() == ["the line after record 1 was cut short; the debit in it counts as spent."]
+    assert ledger.spent().units == 2 * whole(RUN).units
+    ledger.debit(RUN, whole(RUN), "independent", ROW)
+    assert Ledger(ledger.path).spent().units == 3 * whole(RUN).units
+    assert len(ledger.torn()) == 1
+    assert len(ledger.entries()) == 3
+    assert ledger.path.read_bytes().startswith(before)
+
+
+def test_a_line_cut_short_before_its_debit_is_reported_all_the_same(ledger):
+    end = len(ledger.path.read_bytes())
+    ledger.debit(RUN, whole(RUN), "independent", ROW)
+    ledger.path.write_bytes(ledger.path.read_bytes()[: end + 90])
+    assert ledger.torn() == ["the line after record 0 was cut short; no debit can be read from it, so none is counted."]
+    assert not ledger.spent()
+
+
+def test_a_run_whose_debit_was_cut_short_is_debited_once(ledger):
+    ledger.debit(RUN, whole(RUN), "independent", ROW, "1" * 32)
+    ledger.path.write_bytes(ledger.path.read_bytes()[:-1])
     assert ledger.spent().units == whole(RUN).units
+    entry = ledger.debit(RUN, whole(RUN), "independent", ROW, "1" * 32)
+    assert ledger.debit(RUN, whole(RUN), "independent", ROW, "1" * 32).digest == entry.digest
+    assert ledger.spent().units == whole(RUN).units
+
+
+def old_line(record, after):
+    """As version 0.1.0 wrote it before records carried their own hash."""
+    return json.dumps({"after": after, **record}).encode() + b"\n"
+
+
+def old_ledger(path):
+    """Two debits, and between them a line that was cut short."""
+    units = {"units": str(whole(RUN).units), "delta_units": "0"}
+    debit = {"debit": units, "epsilon": 1.0, "delta": 1e-9, "method": "mst", "unit": "", "time": "2026-01-01"}
+    header = {"format": "hedgerow ledger 1", "dataset": "people", "epsilon": 4.0, "delta": 1e-8, "name": "7" * 32}
+    lines = [old_line(header, "")]
+    for _ in range(2):
+        lines.append(old_line(debit, hashlib.sha256(lines[-1]).hexdigest()))
+    path.write_bytes(lines[0] + lines[1] + b'{"after": "12#torn\n' + lines[2])
+    return Ledger(path)
+
+
+def test_a_ledger_of_the_version_before_goes_on_and_is_guarded_from_then_on(tmp_path):
+    ledger = old_ledger(tmp_path / "l")
+    assert ledger.spent().units == 2 * whole(RUN).units
     ledger.debit(RUN, whole(RUN), "independent", ROW)
-    assert Ledger(ledger.path).spent().units == 2 * whole(RUN).units
-    assert ledger.path.read_bytes().startswith(whole_bytes)
+    assert ledger.spent().units == 3 * whole(RUN).units
+    data = ledger.path.read_bytes()
+    assert_no_flip_is_a_refund(data)
+    after = hashlib.sha256(data.splitlines(keepends=True)[-1]).hexdigest()
+    ledger.path.write_bytes(data + old_line({"looked": "evaluate", "time": "2026-01-02"}, after))
+    with pytest.raises(BudgetError, match="does not end in its own hash"):
+        ledger.spent()
+
+
+@pytest.mark.parametrize(
+    ("record", "said"),
+    [
+        ({"refund": "1", "time": "t"}, "does not know"),
+        ({"looked": 7, "time": "t"}, "of its kind"),
+        ({"debit": {"units": "-1", "delta_units": "0"}}, "does not know"),
+    ],
+)
+def test_a_record_that_is_unknown_is_refused(ledger, record, said):
+    """Whoever wrote it: it might be a debit."""
+    ledger.path.write_bytes(ledger.path.read_bytes() + line(record, ledger.entries()[-1].digest))
+    with pytest.raises(BudgetError, match=said):
+        ledger.spent()
+
+
+def spent_in(data):
+    """What a ledger says is spent, and which of its lines are whole; None where it is refused."""
+    try:
+        books = Books.parse(data)
+    except ValueError:
+        return None
+    seen = {entry.record.get("journal") for entry in books.entries} - {None}
+    return sum(int(entry.record["debit"]["units"]) for entry in books.entries if "debit" in entry.record) + sum(
+        each.units for each in books.torn if each.journal not in seen
+    )
+
+
+def assert_no_flip_is_a_refund(data):
+    spent = spent_in(data)
+    assert spent
+    for place in range(len(data)):
+        for bit in range(8):
+            flipped = bytearray(data)
+            flipped[place] ^= 1 << bit
+            found = spent_in(bytes(flipped))
+            assert found is None or found >= spent, (place, bit)
+
+
+@pytest.fixture(scope="module")
+def well_used(tmp_path_factory):
+    """A ledger with all that one can hold: debits with and without a journal, a look, a line that was cut short."""
+    ledger = Ledger.create(tmp_path_factory.mktemp("ledger") / "l", "people", LIFETIME)
+    ledger.debit(RUN, whole(RUN), "independent", ROW, "a" * 32)
+    ledger.note("evaluate")
+    ledger.debit(RUN, whole(RUN), "independent", ROW)
+    ledger.path.write_bytes(ledger.path.read_bytes()[:-7])
+    ledger.debit(RUN, whole(RUN), "independent", ROW)
+    return ledger.path.read_bytes()
+
+
+def test_no_flipped_bit_lowers_what_is_spent(well_used):
+    """Every bit of the file, one at a time."""
+    assert_no_flip_is_a_refund(well_used)
+
+
+@given(data=st.data())
+def test_no_damage_lowers_what_is_spent_or_goes_without_a_word(well_used, tmp_path_factory, data):
+    """Lines that are repeated, swapped or lost in the middle, bytes put in or changed: refused, or spent stays.
+
+    An end that is missing cannot be seen in the file; what it still holds is counted.
+    """
+    lines = well_used.splitlines(keepends=True)
+    places = st.integers(0, len(lines) - 1)
+    kind = data.draw(st.sampled_from(["repeat", "swap", "lose", "insert", "change", "cut"]))
+    spent, damaged = spent_in(well_used), well_used
+    first, second = data.draw(places), data.draw(places)
+    if kind == "repeat":
+        damaged = b"".join([*lines[: second + 1], lines[first], *lines[second + 1 :]])
+    elif kind == "swap":
+        lines[first], lines[second] = lines[second], lines[first]
+        damaged = b"".join(lines)
+    elif kind == "lose":
+        del lines[data.draw(st.integers(0, len(lines) - 2))]
+        damaged = b"".join(lines)
+    elif kind == "insert":
+        place = data.draw(st.integers(0, len(well_used)))
+        damaged = well_used[:place] + data.draw(st.binary(min_size=1, max_size=9)) + well_used[place:]
+    elif kind == "change":
+        changed = bytearray(well_used)
+        changed[data.draw(st.integers(0, len(well_used) - 1))] ^= data.draw(st.integers(1, 255))
+        damaged = bytes(changed)
+    else:
+        end = data.draw(st.integers(0, len(well_used)))
+        damaged = well_used[:end]
+        spent = spent_in(damaged[: damaged.rindex(b"\n") + 1]) if b"\n" in damaged else None
+    path = tmp_path_factory.mktemp("damaged") / "l"
+    path.write_bytes(damaged)
+    if spent_in(damaged) is None:
+        with pytest.raises(BudgetError, match=r"Nothing was written to it\.$"):
+            Ledger(path)
+    else:
+        assert Ledger(path).spent().units >= spent
+
+
+@pytest.mark.parametrize("call", ["write", "fsync"])
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
+def test_a_debit_that_cannot_be_written_is_none(ledger, monkeypatch, call, number):
+    ledger.debit(RUN, whole(RUN), "independent", ROW)
+    before = ledger.path.read_bytes()
+    failing_once(monkeypatch, call, number)
+    with pytest.raises(BudgetError, match=r"people.ledger\" cannot be written \(.*\)\. Nothing was spent"):
+        ledger.debit(RUN, whole(RUN), "independent", ROW)
+    assert ledger.path.read_bytes() == before
+    ledger.debit(RUN, whole(RUN), "independent", ROW)
+    assert ledger.spent().units == 2 * whole(RUN).units
+
+
+def failing_once(monkeypatch, call, number):
+    """A disk that takes a part, and then nothing once."""
+    real, failed = getattr(os, call), []
+
+    def failing(place, *rest):
+        if not failed:
+            failed.append(True)
+            if rest:
+                real(place, rest[0][:10])
+            raise OSError(number, "")
+        return real(place, *rest)
+
+    monkeypatch.setattr(os, call, failing)
+
+
+def test_a_debit_that_may_stand_is_not_called_none(ledger, monkeypatch):
+    failing_once(monkeypatch, "write", errno.EIO)
+    monkeypatch.setattr(os, "ftruncate", lambda *words: (_ for _ in ()).throw(OSError(errno.EIO, "")))
+    with pytest.raises(InputError, match="a debit may stand") as told:
+        ledger.debit(RUN, whole(RUN), "independent", ROW)
+    assert not isinstance(told.value, BudgetError)
+
+
+def test_show_tells_of_a_line_that_was_cut_short(hedgerow, tmp_path, ledger):
+    ledger.debit(RUN, whole(RUN), "independent", ROW)
+    ledger.path.write_bytes(ledger.path.read_bytes()[:-9])
+    shown = hedgerow("ledger", "show", ledger.path)
+    assert shown.code == 0, shown.err
+    assert "the line after record 0 was cut short; the debit in it counts as spent." in shown.out
+    assert "spent: ε = 0.92" in shown.out
+
+
+def test_a_command_tells_of_a_line_that_was_cut_short_before_it_closes_it(server, tmp_path):
+    write_inputs(tmp_path)
+    ledger = Ledger.create(tmp_path / "l", "people", LIFETIME)
+    ledger.debit(RUN, whole(RUN), "independent", ROW)
+    ledger.path.write_bytes(ledger.path.read_bytes()[:-9])
+    words = ["synth", "t.parquet", "-s", "s.yaml", "-e", "1", "-m", "independent", "-o", "o.csv", "--ledger", "l"]
+    done = server.run(words, tmp_path)
+    assert done.code == 0, done.err
+    assert 'in the ledger "l" the line after record 0 was cut short; the debit in it counts as spent.' in done.err
+    assert ledger.spent().units == 2 * whole(RUN).units
 
 
 def test_looking_at_exact_data_leaves_a_record(ledger):
@@ -204,7 +413,7 @@ def test_killed_at_random_moments_no_draw_is_without_its_debit(tmp_path):
 
 
 def test_eight_writers_hold_the_budget_exactly(tmp_path):
-    budget, run = Budget(1.0, 1e-8), Budget(0.05, 1e-12)
+    budget, run = Budget(1.0, 1e-8), Budget(0.1, 1e-12)
     ledger = Ledger.create(tmp_path / "l", "people", budget)
     context = multiprocessing.get_context("fork")
     workers = [context.Process(target=_spend_all, args=(ledger.path, run)) for _ in range(8)]

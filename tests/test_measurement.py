@@ -100,7 +100,7 @@ def test_a_start_and_a_support_must_fit_the_domain():
 @settings(deadline=None, max_examples=40)
 @given(
     st.lists(st.one_of(st.integers(-(1 << 62), 1 << 62), st.integers(-10, 10)), min_size=6, max_size=6),
-    st.sampled_from([5e-324, 1e-300, 1e-9, 0.3, 10.0, 1e9, 1e150, 1e300]),
+    st.sampled_from([5e-324, 1e-300, 1e-9, 0.3, 10.0, 1e9, 1e149]),
     st.sampled_from([None, 1e-300, 1.0, 1e15, 1e300]),
 )
 def test_a_fit_ends_whatever_is_measured(values, scale, total):

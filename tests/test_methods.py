@@ -25,6 +25,7 @@ class Public:
 
     def __init__(self, domain, columns):
         self.domain, self.columns = domain, columns
+        self.coins = np.random.default_rng(0)
 
 
 CURATOR = Public(Domain.of({"a": 2, "b": 3, "b:heap": 2, "c": 4}), {"a": ("a",), "b": ("b", "b:heap"), "c": ("c",)})

@@ -6,9 +6,9 @@ import sys
 import pytest
 
 from hedgerow.cli import main
-from hedgerow.cli.outputs import check_outputs
 from hedgerow.errors import OptionError
 from hedgerow.private import journal, ledger
+from hedgerow.run.outputs import check_outputs
 
 MINE = "mine\n"
 

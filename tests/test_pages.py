@@ -69,6 +69,16 @@ class TestMarkup:
             assert "".join(reader.text) == content
             assert reader.elements[0][1]["title"] == title
 
+    @given(st.text(st.sampled_from("ab \n\t\u202e\u202d\u2066\u2069\u200f\u061c\x00\x07\x1b\u2028\ufeff\u200d\ud800é")))
+    def test_what_cannot_be_seen_is_spelled_out(self, content):
+        """A value with U+202E once turned the letters after it about."""
+        reader = Reader(tag("p", content, title=content))
+        for shown in ("".join(reader.text), reader.elements[0][1]["title"] or ""):
+            assert not set(shown) & set("\u202e\u202d\u2066\u2069\u200f\u061c\x00\x07\x1b\u2028\ufeff\ud800")
+            assert shown.count("⟨U+202E⟩") == content.count("\u202e")
+            assert shown.count("\u200d") == content.count("\u200d")  # joins letters, and is not seen by itself
+            assert re.sub("⟨U[+]([0-9A-F]{4})⟩", lambda code: chr(int(code[1], 16)), shown) == content
+
     def test_pieces_are_escaped_once(self):
         assert joined("<", tag("b", "&"), ["<", tag("i", "x")]) == "&lt;<b>&amp;</b>&lt;<i>x</i>"
         assert tag("rect", x=1.5, fill_opacity="0.5", hidden=None, role="img") == (
@@ -132,6 +142,32 @@ class TestDistributions:
 
     def test_a_curve_without_points_is_still_a_picture(self):
         assert "<svg" in curves({"a": []}, {}, "t", "x", "y")
+
+
+TURNED = "\u202egnihton\u202c\x1b[2J"
+
+
+def turning():
+    """A schema whose names and values would turn a page about, and rows of it."""
+    columns = {f"age{TURNED}": {"type": "integer", "min": 0, "max": 9}}
+    columns |= {f"city{TURNED}": {"type": "category", "values": [f"north{TURNED}", "south"], "other": True}}
+    schema = Schema.from_dict({"dataset": f"people{TURNED}", "columns": columns})
+    ages, cities = columns
+    return schema, pa.table({ages: [1, 2, 3] * 40, cities: [f"north{TURNED}", "south", "x"] * 40})
+
+
+def shows_what_turns(page):
+    return "⟨U+202E⟩gnihton⟨U+202C⟩⟨U+001B⟩[2J" in page and not set(page) & set("\u202e\u202c\x1b")
+
+
+def test_no_page_is_turned_about_by_a_name_or_a_value(tmp_path):
+    schema, rows = turning()
+    release = hr.synthesize(rows, schema, hr.Budget(1.0), "independent")
+    assert shows_what_turns(release_page(release))
+    evaluate(rows, release.sample(90), schema, metrics=["tvd1", "pearson"], report=tmp_path / "page.html")
+    assert shows_what_turns((tmp_path / "page.html").read_text())
+    for shell in (private_page, lambda title, body: public_page(title, title, body)):  # a comparison has no other way
+        assert shows_what_turns(shell(f"comparison{TURNED}", f"method{TURNED}"))
 
 
 class TestReleasePage:

@@ -14,12 +14,14 @@ from hedgerow.audit import Violation
 from hedgerow.audit.method import BUDGETS, KINDS, Pair, pairs, replay_pair
 from hedgerow.budget.amounts import Amount, Currency
 from hedgerow.coded.domain import Domain
+from hedgerow.coded.measurement import Noise
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import OptionError
 from hedgerow.methods import ppsyn
 from hedgerow.methods.ppsyn import PPSyn
-from hedgerow.methods.shared import rounds
-from hedgerow.methods.shared.rounds import considered, next_budget, resolutions
+from hedgerow.methods.shared import blocks, rounds
+from hedgerow.methods.shared.blocks import resolutions
+from hedgerow.methods.shared.rounds import adapted, drawn_by_lot
 from hedgerow.private.ledger import Ledger
 from hedgerow.private.vault import Vault
 from hedgerow.progress import Limits, Progress
@@ -35,8 +37,8 @@ def table():
 
 @pytest.fixture
 def printed(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "reproduce")
-    return importlib.import_module("printed_ppsyn")
+    monkeypatch.syspath_prepend(ROOT)
+    return importlib.import_module("reproduce.printed_ppsyn")
 
 
 def partitioned(release):
@@ -77,12 +79,8 @@ def test_the_model_answers_as_the_blocks_were_measured(table):
 
 
 def test_partitions_follow_the_budget():
-    class Noisy:
-        def noise(self, spend):
-            return [type("Noise", (), {"mean_absolute": 1 / spend})]
-
     method = PPSyn(eta=0.5)
-    counts = [method.blocks(Noisy(), spend, 10_000) for spend in (0.001, 0.01, 0.1, 1.0)]
+    counts = [method.blocks(Noise("laplace", 1 / spend), 10_000) for spend in (0.001, 0.01, 0.1, 1.0)]
     assert counts == sorted(counts)
     for spend, count in zip((0.001, 0.01, 0.1, 1.0), counts, strict=True):
         assert count / spend <= 0.5 * ppsyn.CONTRIBUTION * 10_000
@@ -109,7 +107,7 @@ def test_a_round_costs_more_when_the_last_one_told_little(budget, least, moved):
     def amount(units):
         return Amount(Currency.GDP, units)
 
-    after = next_budget(amount(budget), amount(least), moved).units
+    after = adapted(amount(budget), amount(least), moved).units
     assert after >= least
     assert after <= max(least, 4 * budget)
     if moved <= 0.5:
@@ -124,9 +122,9 @@ def test_a_round_considers_no_more_cells_than_it_can_and_pairs_first(monkeypatch
         coins = np.random.default_rng(0)
 
     marginals = [*Public.domain.marginals(3), *Public.domain.marginals(2)]
-    assert considered(Public, marginals) == marginals
+    assert drawn_by_lot(Public, marginals) == marginals
     monkeypatch.setattr(rounds, "CELLS_A_ROUND", 28 * 16 + 10 * 64)
-    chosen = considered(Public, marginals)
+    chosen = drawn_by_lot(Public, marginals)
     assert {m for m in chosen if len(m) == 2} == set(Public.domain.marginals(2))
     assert sum(len(m) == 3 for m in chosen) == 10
 
@@ -207,7 +205,7 @@ def test_a_printed_release_has_no_guarantee_and_no_ledger_takes_it(printed, tabl
 
 def test_a_partition_from_exact_counts_is_caught(monkeypatch):
     class Peeking(PPSyn):
-        def round(self, curator, *rest):
+        def consider(self, curator, wanted):
             def peeking(domain, marginal, counts, *how):
                 vault = curator._base
                 assert isinstance(vault, Vault)
@@ -215,8 +213,8 @@ def test_a_partition_from_exact_counts_is_caught(monkeypatch):
                 exact = next(vault._engine.count([query])).opened()
                 return resolutions(domain, marginal, counts + exact.reshape(counts.shape), *how)
 
-            monkeypatch.setattr(rounds, "resolutions", peeking)
-            return super().round(curator, *rest)
+            monkeypatch.setattr(blocks, "resolutions", peeking)
+            return super().consider(curator, wanted)
 
     crowded = next(pair for pair in pairs(len(KINDS)) if pair.kind == "many rows")
     enough = hr.Budget(100.0, 1e-9)  # for partitions of so few rows
@@ -236,8 +234,8 @@ def test_the_stopping_points_of_algorithms_3_and_4(printed):
 
 @pytest.fixture
 def experiments(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "reproduce")
-    return importlib.import_module("ppsyn")
+    monkeypatch.syspath_prepend(ROOT)
+    return importlib.import_module("reproduce.ppsyn")
 
 
 def test_the_write_ups_workload_is_that_of_adult(experiments):

@@ -2,12 +2,15 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
-from hedgerow.cli.synth import _options
+import hedgerow as hr
+from hedgerow.compare import Plan
 from hedgerow.errors import SchemaError
 from hedgerow.methods import build, find
+from hedgerow.run import chosen_method
 from hedgerow.schema import Schema, presets
 
 
@@ -56,23 +59,59 @@ def test_out_of_range_codes_are_counted_inside_the_list():
     assert codes == [0, 1, 0, 800, 801, 802, 0]
 
 
-class Asked:
-    """A request as far as presets care."""
+SMALL = """
+about: a preset for a small table
+schema:
+  columns:
+    race: {type: code, size: 3}
+    sex: {type: code, size: 2}
+options:
+  match3: {marginals: [[race, sex]]}
+  mst: {merge: {0: 1, 2: 5}}
+"""
 
-    def __init__(self, schema, method, epsilon, **options):
-        self.schema, self.method, self.epsilon, self.options = schema, method, epsilon, options
+
+@pytest.fixture
+def small(tmp_path, monkeypatch):
+    """A preset of our own, and a table for it."""
+    (tmp_path / "small.yaml").write_text(SMALL)
+    monkeypatch.setattr(presets, "_FOLDER", tmp_path)
+    table = tmp_path / "small.csv"
+    table.write_text("race,sex\n" + 50 * "1,1\n2,0\n")
+    return str(table)
+
+
+def test_a_preset_means_the_same_in_python_as_on_the_command_line(small):
+    """Its options reach the method whose name is given; a method that was made by hand is taken as it is."""
+    release = hr.synthesize(small, "preset:small", hr.Budget(1), "match3")
+    measured = [m.query.attributes for answer in release.answers for m in answer.measurements]
+    assert ("race", "sex") in measured
+    assert [each.attributes for each in release.certificate.method["options"]["marginals"]] == [("race", "sex")]
+    for epsilon, merge in ((1.0, 1.0), (2.0, 5.0)):
+        made = hr.synthesize(small, "preset:small", hr.Budget(epsilon), "mst")
+        assert made.certificate.method["options"]["merge"] == merge
+    by_hand = hr.synthesize(small, "preset:small", hr.Budget(1), build("mst", {"merge": "3"}))
+    assert by_hand.certificate.method["options"]["merge"] == 3
+
+
+def test_a_preset_means_the_same_in_a_comparison(small):
+    plan = Plan(small, "preset:small", ("mst",), (1.0, 2.0), 1, ("tvd1",))
+    merged = {cell.epsilon: cell.made["options"]["merge"] for cell in plan.cells() if cell.name == "mst"}
+    assert merged == {1.0: 1.0, 2.0: 5.0}
+    typed = replace(plan, options={"mst": {"merge": "7"}})
+    assert {cell.made["options"]["merge"] for cell in typed.cells() if cell.name == "mst"} == {7.0}
 
 
 def test_typed_options_win_over_those_of_the_preset():
-    asked = Asked("preset:census1940-field-groups", "field-groups", 1.0, threshold="1.5")
-    assert set(_options(asked)) == {"groups", "threshold"}
-    assert _options(Asked("people.yaml", "field-groups", 1.0, threshold="1.5")) == {"threshold": "1.5"}
+    chosen = chosen_method("preset:census1940-field-groups", "field-groups", 1.0, {"threshold": "1.5"})
+    assert (len(chosen.groups), chosen.threshold) == (39, 1.5)
+    assert chosen_method("people.yaml", "field-groups", 1.0, {"threshold": "1.5"}).groups == ()
 
 
 def test_methods_lists_the_presets(capsys):
-    from hedgerow.cli.methods import show
+    from hedgerow.cli.methods import methods
 
-    show(None)
+    methods(None)
     printed = capsys.readouterr().out
     assert all(re.search(rf"^{name} ", printed, re.M) for name in presets.names())
 

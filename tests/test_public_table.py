@@ -9,10 +9,12 @@ import pytest
 
 from hedgerow.budget.amounts import Budget
 from hedgerow.coded.domain import Domain
-from hedgerow.curator import RecodedCurator, Recoding
+from hedgerow.coded.recoding import Recoding
+from hedgerow.curator import RecodedCurator
 from hedgerow.errors import SchemaError, TableError
 from hedgerow.methods import build
 from hedgerow.methods.independent import Independent
+from hedgerow.models.model import Model
 from hedgerow.release.certificate import PUBLIC
 from hedgerow.run import synthesize
 from hedgerow.schema import Schema
@@ -40,7 +42,7 @@ def seen_by_a_method(**given):
     seen = {}
 
     class Watching(Independent):
-        def run(self, curator, progress):
+        def run(self, curator, progress) -> Model:
             seen["curator"] = curator
             return super().run(curator, progress)
 

@@ -146,11 +146,12 @@ def test_the_order_says_what_is_drawn_first(table):
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"trees": "0"}, "at least one tree"),
-        ({"sweeps": "0"}, "at least one tree and one sweep"),
+        ({"trees": "0"}, "a whole number of at least 1"),
+        ({"sweeps": "0"}, "a whole number of at least 1 and at most 1,000"),
+        ({"sweeps": "1001"}, "a whole number of at least 1 and at most 1,000"),
         ({"ranges": "1"}, "splits nothing"),
         ({"noise": "none"}, "shrink"),
-        ({"columns": "1"}, "between 0 and 1"),
+        ({"columns": "1"}, "above 0 and below 1"),
         ({"hight": "3"}, 'Did you mean "height"'),
     ],
 )
@@ -163,8 +164,8 @@ def test_bad_options_are_refused(options, complaint):
 @pytest.fixture
 def printed(monkeypatch):
     """The module of the printed procedure, which is not part of the package."""
-    monkeypatch.syspath_prepend(ROOT / "reproduce")
-    return importlib.import_module("printed_trees")
+    monkeypatch.syspath_prepend(ROOT)
+    return importlib.import_module("reproduce.printed_trees")
 
 
 @pytest.mark.parametrize("stage", ["frequencies", "proportions"])

@@ -9,9 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from hedgerow.errors import HedgerowError, OptionError, SchemaError, TableError
+from hedgerow.errors import HedgerowError, InputError, OptionError, SchemaError, TableError
 from hedgerow.schema import Schema
 from hedgerow.schema.schema import KINDS
 
@@ -184,8 +186,43 @@ def test_headers_are_compared_by_name_alone() -> None:
         schema.check_header(["age", "sex"])
     with pytest.raises(SchemaError, match=r'says nothing about "colour".*`ignore`'):
         schema.check_header(["age", "sex", "id", "colour"])
-    with pytest.raises(TableError, match='more than one column named "age"'):
+    with pytest.raises(TableError, match="columns 1 and 2 of the table have the same name"):
         schema.check_header(["age", "age", "sex", "id"])
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (["HIV+", "34", "HIV+"], "columns 1 and 3"),
+        (["HIV+", "34", "Zaphod"], "lacks 3 of the 3 columns"),
+        (["HIV+", "sex", "Zaphod"], "lacks 2 of the 3 columns"),
+        (["agee", "sex", "Zaphod"], "lacks 2 of the 3 columns"),
+        (["age", "sex", "id", "HIV+", "Zaphod", "34"], "nothing about 3 of 6 columns"),
+        (["age", "age", "HIV+", "HIV+"], "columns 1 and 2"),
+    ],
+)
+def test_a_header_that_may_be_a_row_is_never_quoted(row: list[str], said: str) -> None:
+    """A file without a header line hands its first row over as names."""
+    schema = Schema.parse("person: id\nignore: [note]\ncolumns: {age: {type: boolean}, sex: {type: boolean}}")
+    with pytest.raises(InputError, match=said) as caught:
+        schema.check_header(row, 'the table "t.csv"')
+    message = str(caught.value)
+    assert 'the table "t.csv"' in message
+    assert "header line" in message
+    assert not any(word in message for word in ("HIV+", "34", "Zaphod", "agee"))
+
+
+@given(st.lists(st.sampled_from(["age", "sex", "id", "note", "HIV+", "34", "Zaphod", "agee"]), min_size=1, max_size=9))
+def test_a_name_is_quoted_only_if_it_is_declared_or_most_of_the_header_is(header: list[str]) -> None:
+    schema = Schema.parse("person: id\nignore: [note]\ncolumns: {age: {type: boolean}, sex: {type: boolean}}")
+    declared = {"age", "sex", "id", "note"}
+    try:
+        schema.check_header(header)
+    except InputError as refused:
+        shown = {name for name in header if f'"{name}"' in str(refused) or f" {name}," in str(refused)}
+        assert shown <= declared or 2 * len(declared & set(header)) > len(header)
+    else:
+        assert {"age", "sex", "id"} <= set(header) <= declared
 
 
 def test_discovered_domains_are_filled_in_and_marked() -> None:
@@ -239,7 +276,9 @@ def test_draft_and_check_by_command(tmp_path: Path, run: Any) -> None:
     table, book, out = tmp_path / "people.csv", tmp_path / "book.csv", tmp_path / "people.yaml"
     table.write_text("age,sex\nCANARY,CANARY\n")
     book.write_text("name,type,min,max,values\nage,integer,0,99,\nsex,category,,,f|m\n")
-    assert "1 of 2 complete; 1 need you: sex" in run("draft", table, "-o", out, "--from", _only_age(book))
+    assert "1 of 2 complete; 1 need you, where it says TODO" in run(
+        "draft", table, "-o", out, "--from", _only_age(book)
+    )
     with pytest.raises(OptionError, match="was not touched"):
         run("draft", table, "-o", out)
     assert "2 of 2 complete" in run("draft", table, "-o", out, "--from", book, "--overwrite")
@@ -264,7 +303,7 @@ columns:
   payer: {type: category, values: [f, m]}
 groups: [{columns: [sex, payer], allowed: public}]
 """)
-    table.write_text("<script>,city,sex,payer\n5,CANARY,f,\n77,CANARY,CANARY,m\n,b,m,f\n")
+    table.write_text("<script>,city,sex,payer\n5,CANARY,f,\n77,CANARY,CANARY,m\n,b,m,f\nCANARY,b,m,f\n")
     assert "PRIVATE" in run("check", "-s", schema, table, "--private", page)
     text = page.read_text()
     assert "PRIVATE" in text
@@ -272,9 +311,12 @@ groups: [{columns: [sex, payer], allowed: public}]
     assert "CANARY" not in text
     assert text.count("<script>") == 1  # our own, which the policy names by its hash
     cells = text.replace(' class="figure"', "")
-    assert "<td>&lt;script&gt;</td><td>3</td><td>1</td><td>1</td><td>clipped to the bounds</td>" in cells
-    assert "<td>sex</td><td>3</td><td>0</td><td>1</td><td>kept as “other”</td>" in cells
-    assert "<td>payer</td><td>3</td><td>1</td><td>0</td>" in cells
+    assert (
+        "<td>&lt;script&gt;</td><td>4</td><td>1</td><td>1</td><td>1</td><td>blank: replaced by declared values; not "
+        "readable: replaced by declared values; others: clipped to the bounds, fractions rounded down</td>" in cells
+    )
+    assert "<td>sex</td><td>4</td><td>0</td><td>0</td><td>1</td><td>others: kept as “other”</td>" in cells
+    assert "<td>payer</td><td>4</td><td>1</td><td>0</td><td>0</td>" in cells
     assert "city" not in text
     assert stat.S_IMODE(page.stat().st_mode) == 0o600
     with pytest.raises(OptionError, match="name the table"):

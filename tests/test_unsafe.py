@@ -8,6 +8,7 @@ from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import OptionError
 from hedgerow.methods.independent import Independent
 from hedgerow.methods.method import About
+from hedgerow.models.model import Model
 from hedgerow.private.ledger import Ledger
 from hedgerow.private.unsafe import PRINTED, exact_counts
 from hedgerow.run import synthesize
@@ -20,7 +21,7 @@ TABLE = pa.table({"a": [0, 2, 2]})
 class Printed(Independent):
     about = About("printed", "Printed", "Reads exact counts.", "none", "none", void=PRINTED)
 
-    def run(self, curator, progress):
+    def run(self, curator, progress) -> Model:
         self.seen.extend(exact_counts(curator, [MarginalQuery(curator.domain, ("a",))])[0].tolist())
         return super().run(curator, progress)
 

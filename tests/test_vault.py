@@ -8,7 +8,8 @@ from hedgerow.budget.amounts import Budget
 from hedgerow.coded.domain import Domain
 from hedgerow.coded.measurement import Threshold
 from hedgerow.coded.query import MarginalQuery
-from hedgerow.curator import INDEPENDENCE, Candidate, Recoding
+from hedgerow.coded.recoding import Recoding
+from hedgerow.curator import INDEPENDENCE, Candidate
 from hedgerow.errors import BudgetError, HedgerowError
 from hedgerow.models.histograms import Histograms, Part
 from hedgerow.private.account import Account
@@ -206,25 +207,10 @@ def test_counts_that_would_not_fit_in_memory_are_refused_before_they_are_charged
     small = Progress(Limits(memory=64))
     vault = Vault(engine, DOMAIN, 1, account, Mechanisms(), np.random.default_rng(0), progress=small)
     CountingEngine.touched = 0
-    with pytest.raises(LimitError, match=r"The widest is a × b with 12 cells. Nothing was spent"):
+    with pytest.raises(LimitError, match=r"The widest is a × b with 12 cells. They were not counted"):
         vault.measure([MarginalQuery(DOMAIN, ("a", "b"))], spend=vault.remaining)
     assert not account.charges
     assert CountingEngine.touched == 0
-
-
-def test_time_spent_on_the_private_side_does_not_count():
-    import time
-
-    from hedgerow.progress import Limits, Progress
-
-    progress = Progress(Limits(seconds=0.2))
-    with progress.private():
-        time.sleep(0.25)
-    assert not progress.out_of_time()
-    with progress.private(), progress.public():
-        time.sleep(0.25)
-    assert progress.out_of_time()
-    assert progress.ended_early
 
 
 @pytest.mark.parametrize("shape", [(1,), (12, 1), (12,)])

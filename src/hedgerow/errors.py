@@ -10,19 +10,51 @@
         └── ReleaseError     a release that cannot be read or does not verify
 
 A message names what was asked, what is available, what was not touched and what to do next.
-It never quotes a value from a private row.
+It never quotes a value from a private row. Names in it come from files, so what would not show, or would turn the
+letters after it about, is spelled out. Whether anything was spent by then is not for the place that raises it to say,
+which cannot know: whoever keeps the books adds it (`standing`).
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+_CLAIM = re.compile(r" Nothing was (read|spent)[^.]*\.")
+_UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+_JOINERS = "\u200c\u200d"  # which Persian, Indic scripts and emoji are written with
 
 
 class HedgerowError(Exception):
     """The root of every error that Hedgerow raises on purpose."""
 
     exit_code = 1
+    standing: str | None = None
+    """What had been spent when it was raised, in a sentence; None where nobody kept books."""
+
+    def __init__(self, message: str = ""):
+        super().__init__(visible(message))
+
+    def __str__(self) -> str:
+        said = super().__str__()
+        if self.standing is None:
+            return said
+        before, hint, after = _CLAIM.sub("", said).partition(" Hint: ")
+        return f"{before} {self.standing}{hint}{after}"
+
+
+@contextmanager
+def standing(books: Callable[[], str]) -> Iterator[None]:
+    """Errors from inside say what the books say; a claim that was typed where they were raised gives way to it."""
+    try:
+        yield
+    except HedgerowError as problem:
+        if problem.standing is None:
+            problem.standing = books()
+        raise
 
 
 class InputError(HedgerowError):
@@ -69,3 +101,18 @@ def listing(names: Iterable[str], most: int = 12) -> str:
     shown = list(names)
     rest = len(shown) - most
     return ", ".join(shown[:most]) + (f", … ({rest} more)" if rest > 0 else "")
+
+
+def visible(text: str, keep: str = "") -> str:
+    """The text with controls, marks of direction and other letters that cannot be seen spelled as ⟨U+202E⟩.
+
+    Those in `keep` stay as they are.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        f"⟨U+{ord(letter):04X}⟩"
+        if unicodedata.category(letter) in _UNSEEN and letter not in keep and letter not in _JOINERS
+        else letter
+        for letter in text
+    )

@@ -1,4 +1,4 @@
-"""Checks that anyone can run: on our methods and engines, and on their own."""
+"""Checks that anyone can run: on our methods, models, engines, metrics and kinds of columns, and on their own."""
 
 from __future__ import annotations
 
@@ -6,16 +6,22 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hedgerow.audit.column import check_column
     from hedgerow.audit.engine import check_engine
     from hedgerow.audit.method import check_method
+    from hedgerow.audit.metric import check_metric
+    from hedgerow.audit.model import check_model
     from hedgerow.audit.replay import Violation
 
-__all__ = ["Violation", "check_engine", "check_method"]
+__all__ = ["Violation", "check_column", "check_engine", "check_method", "check_metric", "check_model"]
 
 _PLACES = {
     "Violation": "hedgerow.audit.replay",
+    "check_column": "hedgerow.audit.column",
     "check_engine": "hedgerow.audit.engine",
     "check_method": "hedgerow.audit.method",
+    "check_metric": "hedgerow.audit.metric",
+    "check_model": "hedgerow.audit.model",
 }
 
 

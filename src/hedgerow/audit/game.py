@@ -9,7 +9,8 @@ A method that keeps its promise stays below its claim; a test that could see any
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,8 +20,10 @@ from hedgerow.audit.engine import reference_cells
 from hedgerow.budget.accounting import gdp_epsilon
 from hedgerow.budget.amounts import Budget
 from hedgerow.coded.domain import CodedTable, Counts
+from hedgerow.coded.query import Query
 from hedgerow.methods.method import Method
 from hedgerow.private.engines import open_engine
+from hedgerow.private.engines.engine import Engine
 from hedgerow.private.mechanisms import Mechanisms
 from hedgerow.progress import Progress
 from hedgerow.release.bundle import Release
@@ -64,50 +67,81 @@ class Verdict:
         """Whether the game saw enough of the leak that was allowed: otherwise passing it means nothing."""
         return self.bound >= ALIVE * self.claim
 
+    @property
+    def enough(self) -> bool:
+        """Whether a game of so many runs sees an honest method: of fewer, a small bound says nothing about it."""
+        return self.runs >= RUNS
 
-def play(method: Method, runs: int = RUNS, on_run: Callable[[], None] = lambda: None) -> Verdict:
-    """Play it with `runs` runs on either side, at μ = 2."""
+
+@dataclass(frozen=True)
+class Side:
+    """A table that may be the one, behind an engine for each run, and how often its rows are expected to be counted."""
+
+    engine: Callable[[], Engine]
+    expected: Sequence[tuple[Mapping[str, int], int]]
+
+
+def play(
+    method: Method,
+    runs: int = RUNS,
+    on_run: Callable[[], None] = lambda: None,
+    sides: Sequence[Side] | None = None,
+) -> Verdict:
+    """Play it with `runs` runs on either side, at μ = 2: nobody or the canary alone, unless other sides are given."""
     budget = Budget(gdp_epsilon(MU, 1e-9), 1e-9)
     claim = 0.0
-    sides = []
-    for people in (0, 1):
-        table = _table(people)
+    absent, present = sides if sides is not None else (_side(0), _side(1))
+    both = []
+    for side in (absent, present):
         seen = np.empty(runs)
         for number in range(runs):
-            release = Run(SCHEMA, budget, method, number, Progress()).release(open_engine(table), Mechanisms())
-            seen[number] = log_likelihood_ratio(release)
+            release = Run(SCHEMA, budget, method, number, Progress()).release(side.engine(), Mechanisms())
+            seen[number] = log_likelihood_ratio(release, absent.expected, present.expected)
             assert release.guarantee is not None
             claim = max(claim, release.guarantee.mu)
             on_run()
-        sides.append(seen)
-    return Verdict(claim, certified(sides[0], sides[1]), runs)
+        both.append(seen)
+    return Verdict(claim, certified(both[0], both[1]), runs)
 
 
-def _table(people: int) -> pa.Table:
+def _side(people: int) -> Side:
     """Nobody, or one person with as many rows as count, all alike."""
     rows = people * ROWS
     columns = {name: pa.array([code] * rows, pa.int64()) for name, code in CANARY.items()}
-    return pa.table({"id": pa.array(["canary"] * rows, pa.string()), **columns})
+    table = pa.table({"id": pa.array(["canary"] * rows, pa.string()), **columns})
+    return Side(lambda: open_engine(table), [(CANARY, rows)])
 
 
-def log_likelihood_ratio(release: Release) -> float:
-    """log P(counts | the person is there) − log P(counts | nobody is), for Gaussian noise.
+def log_likelihood_ratio(
+    release: Release, absent: Sequence[tuple[Mapping[str, int], int]], present: Sequence[tuple[Mapping[str, int], int]]
+) -> float:
+    """log P(counts | these rows are counted) − log P(counts | those are), for Gaussian noise.
 
     Choices and noisy scores are left out: what they tell only makes the certified leak smaller than the true one.
     """
-    row: CodedTable = {name: np.array([code], dtype=np.uint8) for name, code in CANARY.items()}
     ratio = 0.0
     for answer in release.answers:
         for measurement in answer.measurements:
-            cell = int(reference_cells(measurement.query, row)[0])
-            if cell < 0:
-                continue
-            if measurement.kept is None:
-                value = float(measurement.values[cell])
-            else:  # a cell that did not survive was small
-                value = float(measurement.values[measurement.kept == cell].sum())
-            ratio += (ROWS * value - ROWS**2 / 2) / measurement.noise.scale**2
+            before, after = (_expected(measurement.query, side) for side in (absent, present))
+            for cell in before.keys() | after.keys():
+                if measurement.kept is None:
+                    value = float(measurement.values[cell])
+                else:  # a cell that did not survive was small
+                    value = float(measurement.values[measurement.kept == cell].sum())
+                moved, middle = after[cell] - before[cell], (after[cell] + before[cell]) / 2
+                ratio += moved * (value - middle) / measurement.noise.scale**2
     return ratio
+
+
+def _expected(query: Query, rows: Sequence[tuple[Mapping[str, int], int]]) -> Counter[int]:
+    """How many of the rows reach each cell."""
+    counts: Counter[int] = Counter()
+    for codes, times in rows:
+        row: CodedTable = {name: np.array([code], dtype=np.uint8) for name, code in codes.items()}
+        cell = int(reference_cells(query, row)[0])
+        if cell >= 0:
+            counts[cell] += times
+    return counts
 
 
 def certified(absent: Counts, present: Counts, false_alarm: float = FALSE_ALARM) -> float:

@@ -33,9 +33,25 @@ class Finding:
         found = [] if self.violation is None else [self.violation]
         if not self.verdict.kept:
             found.append(f"leaks at least μ = {self.verdict.bound:.2f}, promises {self.verdict.claim:.2f}")
-        if not self.verdict.alive:
+        if self.verdict.enough and not self.verdict.alive:
             found.append(f"the game sees only μ = {self.verdict.bound:.2f} of {self.verdict.claim:.2f}: a dead test")
         return [*found, *(f'the mutant "{name}" was not caught' for name in MUTANTS if name not in self.caught)]
+
+    @property
+    def doubts(self) -> list[str]:
+        """What was not settled, for or against the method."""
+        verdict = self.verdict
+        if verdict.enough or verdict.alive:
+            return []
+        return [
+            f"too few runs: 2 × {verdict.runs:,} let the game see only μ = {verdict.bound:.2f} of {verdict.claim:.2f}; "
+            f"2 × {RUNS:,} would do"
+        ]
+
+    @property
+    def result(self) -> str:
+        """In a few words."""
+        return "; ".join([*self.problems, *self.doubts]) or "kept"
 
 
 def audit(name: str, pairs: int = PAIRS, runs: int = RUNS, on_step: Callable[[], None] = lambda: None) -> Finding:
@@ -62,12 +78,12 @@ def is_caught(method: Method, breaking: Mutant, pairs: int = MUTANT_PAIRS) -> bo
 
 
 def page(findings: Sequence[Finding]) -> str:
-    """docs/privacy/audit.md."""
+    """docs/understand/audit.md."""
     lines = [
         "# Audit",
         "",
         "Written by `make audit`, which runs `hedgerow audit` on every method. What each column means is on the page",
-        "[Checks](../checks.md).",
+        "[Checks](../extend/checks.md).",
         "",
         "| method | replays on neighbours | promised μ | certified leak | runs | mutants caught | result |",
         "|---|---|---|---|---|---|---|",
@@ -77,7 +93,7 @@ def page(findings: Sequence[Finding]) -> str:
         replays = f"{2 * each.pairs}, " + ("all alike" if each.violation is None else "NOT alike")
         lines.append(
             f"| `{each.method}` | {replays} | {verdict.claim:.3f} | at least {verdict.bound:.3f} | "
-            f"2 × {verdict.runs:,} | {len(each.caught)} of {len(MUTANTS)} | {'; '.join(each.problems) or 'kept'} |"
+            f"2 × {verdict.runs:,} | {len(each.caught)} of {len(MUTANTS)} | {each.result} |"
         )
     lines += ["", "Mutants: " + ", ".join(MUTANTS) + "."]
     return "\n".join(lines) + "\n"

@@ -11,6 +11,7 @@ Everything rounds outward: noise and costs up, the calibrated μ down.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -63,7 +64,7 @@ def gdp_mu(epsilon: float, delta: float) -> float:
 def gdp_epsilon(mu: float, delta: float) -> float:
     """The smallest ε (rounded up) at which μ-GDP gives (ε, δ)."""
     if not delta > SMALLEST_DELTA:
-        raise BudgetError(f"Gaussian noise needs a delta above {SMALLEST_DELTA:g}, got {delta:g}. Nothing was spent.")
+        raise BudgetError(f"Gaussian noise needs a delta above {SMALLEST_DELTA:g}, got {delta:g}.")
     if mu == 0:
         return 0.0
     return _smallest(lambda epsilon: gdp_delta(mu, epsilon) <= delta)
@@ -216,14 +217,17 @@ class Charge:
         """θ²·Σw² for a stack; θ for a discovery, where a person is one unit in each of at most θ values."""
         if self.mechanism == "discovery":
             return Fraction(self.rows_per_person)
-        return sum((step**2 for step in self._steps()), Fraction(0))
+        return sum((count * step**2 for step, count in self._steps()), Fraction(0))
 
     def _l1(self) -> Fraction:
-        return sum(self._steps(), Fraction(0))
+        return sum((count * step for step, count in self._steps()), Fraction(0))
 
-    def _steps(self) -> list[Fraction]:
-        """By how much one person can move each stacked query (in L1, hence also in L2) or each score."""
-        return [self.rows_per_person * Fraction(weight) + Fraction(self.extra) for weight in self.weights]
+    def _steps(self) -> list[tuple[Fraction, int]]:
+        """By how much one person can move stacked queries (in L1, hence also in L2) or scores, and how many so far."""
+        return [
+            (self.rows_per_person * Fraction(weight) + Fraction(self.extra), count)
+            for weight, count in Counter(self.weights).items()
+        ]
 
 
 def _gaussian_cost(currency: Currency, ratio: Fraction) -> Fraction:
@@ -262,7 +266,7 @@ def stack_scale(spend: Amount, weights: Sequence[float], rows_per_person: int, e
     Gaussian σ = √(Σ(θw+g)²/μ²) under μ² (with 2ρ for μ² under ρ), Laplace b = Σ(θw+g)/ε under pure ε.
     """
     if not spend.units:
-        raise BudgetError("a measurement needs a share of the budget, got none. Nothing was read.")
+        raise BudgetError("a measurement needs a share of the budget, got none.")
     mechanism = noise_kind(spend.currency)
     trial = Charge(mechanism, "", rows_per_person, tuple(weights), 1.0, spend, extra=extra)
     if mechanism == "gaussian":
@@ -278,7 +282,8 @@ def stack_noise(spend: Amount, weights: Sequence[float], rows_per_person: int, e
     """The noise on each query of a stack: the stack's scale divided by the query's weight, rounded up."""
     scale = stack_scale(spend, weights, rows_per_person, extra)
     kind = noise_kind(spend.currency)
-    return [Noise(kind, _float_up(Fraction(scale) / Fraction(weight))) for weight in weights]
+    noises = {weight: Noise(kind, _float_up(Fraction(scale) / Fraction(weight))) for weight in set(weights)}
+    return [noises[weight] for weight in weights]
 
 
 def discovery_scale(amount: Amount, rows_per_person: int) -> float:
@@ -301,7 +306,7 @@ def discovery_threshold(scale: float, amount: Amount, rows_per_person: int) -> i
 def choice_epsilon(spend: Amount) -> float:
     """The ε of the exponential mechanism that an amount buys, rounded down."""
     if not spend.units:
-        raise BudgetError("a choice needs a share of the budget, got none. Nothing was read.")
+        raise BudgetError("a choice needs a share of the budget, got none.")
     if spend.currency is Currency.GDP:
         return exponential_epsilon(spend.value)
     if spend.currency is Currency.ZCDP:

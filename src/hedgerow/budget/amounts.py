@@ -22,6 +22,9 @@ DELTA_UNITS = 1 << 160
 
 LARGEST_EPSILON = 1e6
 """Beyond this there is no privacy to speak of."""
+DOUBTFUL_EPSILON = 20.0
+DOUBTFUL_DELTA = 1e-3
+"""Beyond these a guarantee is stated, and promises next to nothing."""
 
 
 class Currency(enum.Enum):
@@ -57,6 +60,21 @@ class Budget:
     @property
     def currency(self) -> Currency:
         return Currency.GDP if self.delta > 0 else Currency.PURE
+
+    def doubts(self) -> list[str]:
+        """Why a guarantee of this size promises next to nothing; empty where it promises something."""
+        said = []
+        if self.epsilon > DOUBTFUL_EPSILON:
+            said.append(
+                f"ε = {self.epsilon:g} promises next to nothing: whoever was half sure that somebody is in the table "
+                "may become all but certain. Common choices lie between 0.1 and 10."
+            )
+        if self.delta > DOUBTFUL_DELTA:
+            said.append(
+                f"δ = {self.delta:g} promises next to nothing: publishing rows as they are, each with a probability "
+                f"of {self.delta:g}, would keep it. It should be far below 1 divided by the number of people."
+            )
+        return said
 
 
 @dataclass(frozen=True)
@@ -100,7 +118,7 @@ class Amount:
     def __sub__(self, other: Amount) -> Amount:
         self._same(other)
         if not other <= self:
-            raise BudgetError(f"{other} is asked; {self} remains. Nothing was spent.")
+            raise BudgetError(f"{other} is asked; {self} remains.")
         return Amount(self.currency, self.units - other.units, self.delta_units - other.delta_units)
 
     def __le__(self, other: Amount) -> bool:

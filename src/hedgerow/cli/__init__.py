@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from typing import Any
 
 STOPPED = 130
+_ENDED = "stopped; no half-written file was left, and what was debited stays debited."
+_asked_to_end: list[int] = []
+"""The signals that asked the command to end."""
 
 
 def main() -> None:
@@ -15,6 +19,18 @@ def main() -> None:
     Exit codes: 0 done, 2 the input or a limit is at fault, 1 our fault, 130 stopped by Ctrl-C. An unexpected error is
     named by its type and place alone, because its text could quote a private row.
     """
+    _asked_to_end.clear()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup, or the background work of a shell
+            signal.signal(number, _interrupt)
+    try:
+        _run()
+    except KeyboardInterrupt:
+        _asked_to_end.append(signal.SIGINT)
+        _stop(_ENDED, STOPPED)
+
+
+def _run() -> None:
     import typer
 
     from hedgerow.cli import room
@@ -23,27 +39,28 @@ def main() -> None:
 
     if _works(sys.argv[1:]) and not room.suffices():
         _stop(room.sentence(started=False), LimitError.exit_code)
-    signal.signal(signal.SIGTERM, _interrupt)
     try:
         code = app(standalone_mode=False)  # the parser turns an interrupt into a code
         if code == STOPPED:
             raise KeyboardInterrupt
+        _flush()
         sys.exit(code if isinstance(code, int) else 0)
     except HedgerowError as problem:
         _stop(str(problem), problem.exit_code)
-    except (KeyboardInterrupt, typer.Abort):
-        _stop("stopped; no half-written file was left, and what was debited stays debited.", STOPPED)
+    except typer.Abort:
+        raise KeyboardInterrupt from None
     except BrokenPipeError:
         sys.exit(0)
     except _usage_error(typer.BadParameter) as problem:
         said = problem.format_message().rstrip(".")
         _stop(f"{said}{'' if said.endswith('?') else '.'} Hint: {_help(problem)}", 2) if said else sys.exit(2)
     except OSError as problem:
-        from hedgerow.cli.outputs import reason
+        from hedgerow.release.disk import reason
 
         if room.ran_out(problem):
             _stop(room.sentence(started=True), LimitError.exit_code)
-        _stop(f"a file could not be read or written ({reason(problem)}); a release written before that is kept.", 2)
+        which = f'"{problem.filename}"' if isinstance(problem.filename, str) else "a file, or what is printed,"
+        _stop(f"{which} could not be read or written ({reason(problem)}); a release written before that is kept.", 2)
     except Exception as problem:
         if room.ran_out(problem):
             _stop(room.sentence(started=True), LimitError.exit_code)
@@ -55,8 +72,29 @@ def _works(arguments: list[str]) -> bool:
     return any(not word.startswith("-") for word in arguments) and "--help" not in arguments
 
 
-def _interrupt(*_: object) -> None:
+def _tidy_up() -> None:
+    if "hedgerow.release.files" in sys.modules:
+        from hedgerow.release.files import remove_unfinished
+
+        remove_unfinished()
+
+
+def _flush() -> None:
+    """What was printed reaches its reader, or it is said that it did not."""
+    try:
+        sys.stdout.flush()
+    except OSError as problem:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # it would be tried again at the end
+        if isinstance(problem, BrokenPipeError):
+            raise
+        from hedgerow.release.disk import reason
+
+        _stop(f"what is printed could not be written ({reason(problem)}); the files are there.", 2)
+
+
+def _interrupt(number: int, _: object) -> None:
     """A request to end is treated like Ctrl-C, so that partial files are removed."""
+    _asked_to_end.append(number)
     raise KeyboardInterrupt
 
 
@@ -72,7 +110,13 @@ def _help(problem: Any) -> str:
 
 
 def _stop(message: str, code: int) -> None:
-    print(f"hedgerow: {message}", file=sys.stderr)
+    """End with a sentence. Code that is not ours may have turned a request to end into an error of another kind."""
+    if _asked_to_end:
+        message, code = _ENDED, STOPPED
+        _tidy_up()
+    from hedgerow.errors import visible
+
+    print(f"hedgerow: {visible(message, keep=chr(10))}", file=sys.stderr)
     sys.exit(code)
 
 

@@ -5,35 +5,109 @@ from __future__ import annotations
 import json
 import math
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
+import typer
+
+from hedgerow.budget.amounts import Budget
+from hedgerow.cli.doubts import warn
 from hedgerow.cli.evaluate import PRIVATE
-from hedgerow.compare import Plan, compare
+from hedgerow.cli.options import Delta, Json, Quiet, SchemaName, seconds, size, words
 from hedgerow.errors import OptionError
-from hedgerow.pages.comparison import MetricView, best_methods, main_metric
-from hedgerow.private.evaluate.figures import FIGURES
+
+if TYPE_CHECKING:
+    from hedgerow.compare import Plan
+    from hedgerow.compare.grid import Row
 
 DEFAULT_METRICS = ("tvd1", "tvd2", "tvd3", "k_marginal", "range3", "conjunctions", "subsample")
 
 
-def run(plan: Plan, out: Path, retry: bool, as_json: bool, quiet: bool) -> None:
-    """Fill in the grid, and say which method did best."""
+def compare(
+    table: Annotated[str, typer.Argument(help="The private table.")],
+    schema: SchemaName,
+    out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the results; one that exists is gone on with.")],
+    methods: Annotated[str, typer.Option(help="Comma-separated; package.module:Class for one made elsewhere.")] = (
+        "hedge,aim,mst"
+    ),
+    epsilons: Annotated[str, typer.Option(help="Comma-separated.")] = ".1,1,10",
+    runs: Annotated[int, typer.Option(min=1, help="Runs of each method at each ε.")] = 3,
+    delta: Delta = 1e-9,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Method option, METHOD.option=value; repeatable.")
+    ] = None,
+    tables: Annotated[
+        list[str] | None, typer.Option("--table", help="A synthetic table made elsewhere, NAME@ε=FILE; repeatable.")
+    ] = None,
+    metrics: Annotated[
+        str | None, typer.Option(help="As for evaluate; default tvd1 to tvd3, k_marginal, range3, and a few more.")
+    ] = None,
+    public: Annotated[
+        str | None, typer.Option(help="A public table of the same columns, for methods that use one.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="The column that svm and boosting predict.")] = None,
+    ledger: Annotated[Path | None, typer.Option(help="The dataset's ledger; every run is debited.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Run r uses seed + r, for every method.")] = 0,
+    unsafe_noise_seed: Annotated[
+        int | None, typer.Option(min=0, help="Public tables only: the same noise stream for every method.")
+    ] = None,
+    max_memory: Annotated[str, typer.Option(help="For the model of a run, for example 4GB.")] = "4GB",
+    max_time: Annotated[str, typer.Option(help="After which a run is stopped, for example 10m.")] = "1h",
+    retry: Annotated[bool, typer.Option("--retry", help="Run again what failed or timed out.")] = False,
+    json_: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """PRIVATE: run several methods on the private table and compare each result with the real rows."""
+    from hedgerow.cli.ledger import say_what_is_torn
+    from hedgerow.compare import ForeignTable, Plan
+    from hedgerow.compare import compare as compare_methods
+    from hedgerow.private.evaluate.evaluation import settled_metrics
+
+    wanted = words(metrics) if metrics is not None else [*DEFAULT_METRICS, *(["svm", "boosting"] if target else [])]
+    plan = Plan(
+        table=table,
+        schema=schema,
+        methods=tuple(words(methods)),
+        epsilons=_numbers(epsilons),
+        runs=runs,
+        metrics=tuple(settled_metrics(wanted, target, ())),
+        delta=delta,
+        options=_options_by_method(set_ or []),
+        tables=tuple(ForeignTable.parse(each) for each in tables or []),
+        public=public,
+        target=target,
+        ledger=None if ledger is None else str(ledger),
+        seed=seed,
+        unsafe_noise_seed=unsafe_noise_seed,
+        max_memory=size(max_memory),
+        max_seconds=seconds(max_time),
+    )
 
     def say(line: str) -> None:
         if not quiet:
             print(line, file=sys.stderr, flush=True)
 
+    say_what_is_torn(ledger)
     if plan.ledger is None:
         say("hint: no --ledger was given; every run of a method is a release, and nothing adds them up.")
-    rows = compare(plan, out, retry=retry, command=sys.argv, say=say)
-    if as_json:
+    warn(dict.fromkeys(doubt for epsilon in plan.epsilons for doubt in Budget(epsilon, plan.delta).doubts()))
+    rows = compare_methods(plan, out, retry=retry, command=sys.argv, say=say)
+    if json_:
         print(json.dumps({"private": True, "out": str(out), "rows": rows}))
         return
+    _summary(plan, rows, out)
+
+
+def _summary(plan: Plan, rows: Sequence[Row], out: Path) -> None:
+    """Which method did best."""
+    from hedgerow.compare.grid import views_of
+    from hedgerow.pages.comparison import best_methods, main_metric
+
     print(PRIVATE)
     done = [row for row in rows if row["status"] == "done"]
-    held = [name for name in FIGURES if any(name in row for row in done)]
-    if held:
-        views = [MetricView(name, FIGURES[name].title, FIGURES[name].meaning, FIGURES[name].best) for name in held]
+    views = views_of(plan, done)
+    if views:
         main = main_metric(views)
         print(f"{main.name}: {main.meaning}")
         for epsilon, ranked in best_methods(done, main).items():
@@ -46,7 +120,7 @@ def run(plan: Plan, out: Path, retry: bool, as_json: bool, quiet: bool) -> None:
     print(f"{out / 'comparison.html'}: the page; {out / 'results.parquet'}: every run. PRIVATE too")
 
 
-def epsilons(text: str) -> tuple[float, ...]:
+def _numbers(text: str) -> tuple[float, ...]:
     """.1,1,10"""
     try:
         values = tuple(float(word) for word in text.split(",") if word.strip())
@@ -57,7 +131,7 @@ def epsilons(text: str) -> tuple[float, ...]:
     return values
 
 
-def options_by_method(pairs: list[str]) -> dict[str, dict[str, str]]:
+def _options_by_method(pairs: list[str]) -> dict[str, dict[str, str]]:
     """--set METHOD.option=value, given several times."""
     given: dict[str, dict[str, str]] = {}
     for pair in pairs:

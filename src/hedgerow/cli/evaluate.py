@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Annotated
 
-from hedgerow.cli.outputs import PAGE, check_outputs
-from hedgerow.cli.progress import TerminalProgress
-from hedgerow.private.evaluate import evaluate
-from hedgerow.private.evaluate.figures import named
-from hedgerow.progress import Limits, peak_rss_mb
+import typer
+
+from hedgerow.cli.options import AllowColumn, Json, Quiet, words
+from hedgerow.private.evaluate import METRICS
 
 PRIVATE = (
     "PRIVATE: computed from real rows, without noise. Do not publish it; a method or an ε that is chosen by it is "
@@ -17,54 +17,71 @@ PRIVATE = (
 )
 
 
-def run(
-    real: str,
-    synthetic: str,
-    schema: Path,
-    metrics: str | None,
-    target: str | None,
-    identifiers: str | None,
-    ledger: Path | None,
-    page: Path | None,
-    overwrite: bool,
-    seed: int,
-    as_json: bool,
-    quiet: bool,
+def evaluate(
+    real: Annotated[str, typer.Argument(help="The private table.")],
+    synthetic: Annotated[str, typer.Argument(help="The synthetic table.")],
+    schema: Annotated[
+        Path, typer.Option("-s", "--schema", help="The schema, or the release (.release) that holds it.")
+    ],
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Comma-separated, default all: {', '.join(METRICS)}; package.module:Name for one made elsewhere."
+        ),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="The column that classifiers predict; without it they are left out.")
+    ] = None,
+    identifiers: Annotated[
+        str | None, typer.Option(help="Columns that an outsider may know, comma-separated: for apparent_matches.")
+    ] = None,
+    report: Annotated[Path | None, typer.Option(dir_okay=False, help="A page (.html) to write. PRIVATE.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing page.")] = False,
+    ledger: Annotated[Path | None, typer.Option(help="The ledger that notes the look at exact data.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed asks the same queries.")] = 0,
+    json_: Json = False,
+    quiet: Quiet = False,
+    allow_column: AllowColumn = None,
 ) -> None:
-    """Compare, and say it in words, as one JSON object, or as a page."""
-    if page is not None:
+    """PRIVATE: compare a synthetic table with the real rows."""
+    from hedgerow.cli.ledger import say_what_is_torn
+    from hedgerow.cli.progress import TerminalProgress
+    from hedgerow.private.evaluate.evaluation import evaluate as evaluate_tables
+    from hedgerow.private.evaluate.evaluation import settled_metrics, shown_figures
+    from hedgerow.progress import Limits, peak_rss_mb
+    from hedgerow.run.outputs import PAGE, check_outputs
+
+    if report is not None:
         inputs: dict[str, str | Path | None] = {
             "private table": real,
             "synthetic table": synthetic,
             "schema": schema,
             "ledger": ledger,
         }
-        check_outputs([(page, PAGE)], inputs, overwrite=overwrite)
+        check_outputs([(report, PAGE)], inputs, overwrite=overwrite)
+    say_what_is_torn(ledger)
+    known = words(identifiers or "")
+    chosen = settled_metrics(None if metrics is None else words(metrics), target, known)
     progress = TerminalProgress(Limits(), quiet)
-    report = evaluate(
+    found = evaluate_tables(
         real,
         synthetic,
         schema,
-        metrics=None if metrics is None else words(metrics),
+        metrics=list(chosen.values()),
         target=target,
-        identifiers=words(identifiers or ""),
+        identifiers=known,
         seed=seed,
         ledger=ledger,
-        report=page,
+        report=report,
         progress=progress,
     )
-    if as_json:
-        print(json.dumps(report | {"phases": progress.phases, "peak_rss_mb": peak_rss_mb()}))
+    if json_:
+        print(json.dumps(found | {"phases": progress.phases, "peak_rss_mb": peak_rss_mb()}))
         return
     print(PRIVATE)
-    rows = report["rows"]
-    print(f"{rows['real']:,} real rows, {rows['synthetic']:,} synthetic rows, {report['columns']} columns")
-    for name, figure in named(report).items():
-        print(f"{name:18} {figure.text(report[name]):>8}  {figure.meaning}{figure.sampled(report['attributes'])}")
-    if page is not None:
-        print(f"{page}: the page. PRIVATE too, and readable by you alone")
-
-
-def words(text: str) -> list[str]:
-    """Comma-separated words."""
-    return [word.strip() for word in text.split(",") if word.strip()]
+    rows = found["rows"]
+    print(f"{rows['real']:,} real rows, {rows['synthetic']:,} synthetic rows, {found['columns']} columns")
+    for name, figure in shown_figures(chosen.values()).items():
+        print(f"{name:18} {figure.text(found[name]):>8}  {figure.meaning}{figure.sampled(found['attributes'])}")
+    if report is not None:
+        print(f"{report}: the page. PRIVATE too, and readable by you alone")

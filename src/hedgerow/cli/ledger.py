@@ -19,9 +19,12 @@ def create(
 ) -> None:
     """Open a ledger for a dataset."""
     from hedgerow.budget.amounts import Budget
+    from hedgerow.cli.doubts import warn
     from hedgerow.private.ledger import Ledger
 
-    ledger = Ledger.create(file, dataset, Budget(epsilon, delta))
+    budget = Budget(epsilon, delta)
+    warn(budget.doubts())
+    ledger = Ledger.create(file, dataset, budget)
     print(f'{file}: ledger of "{ledger.dataset}", ε = {epsilon:g}, δ = {delta:g} for its lifetime')
 
 
@@ -42,8 +45,20 @@ def show(
         if "debit" in record:
             what = f"release by {record['method']}, ε = {record['epsilon']:g}, δ = {record['delta']:g}"
         else:
-            what = f"looked at exact data: {record.get('looked', 'unknown')}"
+            what = f"looked at exact data: {record['looked']}"
         print(f"  {entry.number:4}  {record['time']}  {what}")
+    for said in ledger.torn():
+        print(f"   !  {said}")
     print(f"spent: ε = {equivalent_epsilon(ledger):.6g} at δ = {budget.delta:g}")
     asked = Budget(budget.epsilon, budget.delta if delta is None else delta)
     print(f"left:  ε = {ledger.remaining_epsilon(asked.delta):.6g} at δ = {asked.delta:g}, for one more release")
+
+
+def say_what_is_torn(file: Path | None) -> None:
+    """Point out, before a command that writes to a ledger closes it, a line that was cut short."""
+    import sys
+
+    from hedgerow.private.ledger import Ledger
+
+    for said in [] if file is None else Ledger(file).torn():
+        print(f'hedgerow: in the ledger "{file}" {said}', file=sys.stderr)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 import textwrap
+from typing import Annotated
 
-from hedgerow.errors import listing
-from hedgerow.methods import DEFAULT, find, names
-from hedgerow.schema import presets
+import typer
 
 
-def show(name: str | None) -> None:
-    """All methods, a line each, or everything about one."""
+def methods(name: Annotated[str | None, typer.Argument(help="A method; all of them if left out.")] = None) -> None:
+    """What methods there are, what each guarantees, its options, its paper, and where ours differs."""
+    from hedgerow.errors import listing
+    from hedgerow.methods import DEFAULT, find, names
+    from hedgerow.methods.option import declared
+    from hedgerow.schema import presets
+
     if name is None:
         for each in names():
             about = find(each).about
@@ -31,10 +34,12 @@ def show(name: str | None) -> None:
     _paragraph("Paper: " + about.paper)
     for departure in about.departures:
         _paragraph("Differs from the paper: " + departure)
-    options = dataclasses.fields(method)
+    options = declared(method)
     print("Options (--set option=value):" if options else "No options.")
-    for option in options:
-        print(f"  {option.name} = {option.default}   {option.metadata.get('help', '')}")
+    for each, option in options.items():
+        takes = "" if option.wanted in ("text", "a list") else f" ({option.wanted})"
+        default = f" = {option.shown}" if option.shown else ""
+        print(f"  {each}{default}   {option.help}{takes}")
 
 
 def _paragraph(text: str) -> None:

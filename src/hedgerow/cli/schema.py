@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from hedgerow.cli.options import AllowColumn
+
 app = typer.Typer(help="What the publisher declares about a table.", no_args_is_help=True)
 
 
@@ -26,8 +28,10 @@ def draft(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
 ) -> None:
     """Write a schema with the names of the header and everything that public sources say; the rest is TODO."""
-    from hedgerow.cli.outputs import check_outputs, writing
-    from hedgerow.private.sources.source import open_source, refuse_as_public
+    from hedgerow.private.sources.sameness import refuse_as_public
+    from hedgerow.private.sources.source import open_source
+    from hedgerow.release.files import whole_file
+    from hedgerow.run.outputs import check_outputs
     from hedgerow.schema.draft import draft_schema
 
     named = {f'source "{source}"': source.removeprefix("public:") for source in sources or []}
@@ -40,8 +44,8 @@ def draft(
 
     header = open_source(table).header()
     made = draft_schema(header, sources or [], dataset=Path(table).stem, public_batches=public_batches)
-    with writing(out):
-        out.write_text(made.text, encoding="utf-8")
+    with whole_file(out, replace=overwrite) as partial:
+        partial.write_text(made.text, encoding="utf-8")
     print(f"{out}: {made.summary}")
 
 
@@ -55,13 +59,14 @@ def check(
     ] = None,
     ledger: Annotated[Path | None, typer.Option(help="The ledger that notes the look at exact data.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing page.")] = False,
+    allow_column: AllowColumn = None,
 ) -> None:
     """Check a schema by itself, against a table's header, or (private) against its rows."""
     from hedgerow.errors import OptionError
     from hedgerow.schema import Schema
 
     if private is not None:
-        from hedgerow.cli.outputs import check_outputs
+        from hedgerow.run.outputs import check_outputs
 
         if table is None:
             raise OptionError("--private counts misfits in a table's rows; name the table. Nothing was read.")
@@ -71,18 +76,20 @@ def check(
     if table is None:
         print(f"{schema}: {len(declared.columns)} columns, no fault found")
         return
-    from hedgerow.private.sources.source import open_source
+    from hedgerow.private.sources.source import described, open_source
 
     source = open_source(table)
-    declared.check_header(source.header())
+    declared.check_header(source.header(), described(table))
     if private is None:
         print(f"{schema}: {len(declared.columns)} columns match the header of {table}; no row was read")
         return
     from hedgerow.private.evaluate.misfits import write_misfits
 
     if ledger is not None:
+        from hedgerow.cli.ledger import say_what_is_torn
         from hedgerow.private.ledger import note_exact_access
 
+        say_what_is_torn(ledger)
         note_exact_access(ledger, "schema check --private: misfits per column")
     write_misfits(source, declared, private)
     print(f"{private}: PRIVATE page with exact counts of misfits; do not publish it")

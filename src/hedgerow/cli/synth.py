@@ -3,80 +3,128 @@
 from __future__ import annotations
 
 import json
-import shlex
+import os
 import sys
-import zipfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from hedgerow.budget.amounts import Budget
-from hedgerow.cli.outputs import PAGE, check_outputs, writing
-from hedgerow.cli.progress import TerminalProgress
-from hedgerow.errors import OptionError
-from hedgerow.methods import build
-from hedgerow.private.journal import refuse_unfinished
-from hedgerow.private.sources.source import refuse_as_public
+import typer
+
+from hedgerow.cli.doubts import warn
+from hedgerow.cli.options import AllowColumn, Delta, Json, Quiet, SchemaName, seconds, settings, size
+from hedgerow.cli.runs import wanted
+from hedgerow.errors import OptionError, visible
 from hedgerow.progress import Limits, peak_rss_mb
-from hedgerow.release.bundle import Release, check_key
-from hedgerow.release.certificate import share_of_whole
-from hedgerow.release.files import TABLE_SUFFIXES, void_note, whole_file, write_table
-from hedgerow.run import rehearse, synthesize
-from hedgerow.schema import Schema
-from hedgerow.schema.presets import PREFIX, load
+
+if TYPE_CHECKING:
+    from hedgerow.cli.progress import TerminalProgress
+    from hedgerow.private.journal import Claim
+    from hedgerow.release.bundle import Release
+    from hedgerow.run import Checked, Outputs, Request
 
 
-@dataclass(frozen=True)
-class Request:
-    """What the user typed, read but not yet judged."""
+def synth(
+    table: Annotated[
+        str,
+        typer.Argument(help="CSV, Parquet or Arrow file, a folder of Parquet files, or a URL: duckdb://FILE/TABLE."),
+    ],
+    schema: SchemaName,
+    epsilon: Annotated[
+        float | None,
+        typer.Option("-e", "--epsilon", help="Privacy budget; smaller is more private. A parameters.json has its own."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", dir_okay=False, help=".csv, .parquet or .arrow file to write.")
+    ] = None,
+    delta: Delta = 1e-9,
+    method: Annotated[str | None, typer.Option("-m", "--method", help="See: hedgerow methods.")] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="Method option, option=value; repeatable.")] = None,
+    workload: Annotated[
+        str | None, typer.Option(help="Marginals that matter: a degree (1, 2, 3) or a file; for methods that ask.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="A column whose marginals matter more; for methods with a workload.")
+    ] = None,
+    public: Annotated[
+        str | None,
+        typer.Option(help="A table of the same columns that is public, whatever the private rows are."),
+    ] = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(min=1, help="Rows out (default: the noisy estimate). Do not type in the true number of rows."),
+    ] = None,
+    release: Annotated[
+        Path | None, typer.Option(dir_okay=False, help="Release file (default: beside the output).")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(dir_okay=False, help="A page (.html) about the release; may be published.")
+    ] = None,
+    ledger: Annotated[Path | None, typer.Option(help="Lifetime ledger of the dataset; refuses overspend.")] = None,
+    sign: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="Ed25519 private key (PEM) to sign the release with."),
+    ] = None,
+    max_memory: Annotated[str, typer.Option(help="For example 4GB.")] = "4GB",
+    max_time: Annotated[
+        str | None, typer.Option(help="For what a method computes, reading aside, for example 10m; it then ends early.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the post-processing stream only.")] = 0,
+    unsafe_noise_seed: Annotated[
+        int | None, typer.Option(min=0, help="Tests and public benchmarks only: voids the guarantee.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that exist already.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a run that was stopped, without paying again.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be asked, at what noise; the table is not opened.")
+    ] = False,
+    json_: Json = False,
+    quiet: Quiet = False,
+    allow_column: AllowColumn = None,
+) -> None:
+    """Make a synthetic table and its release from a private table."""
+    from hedgerow.budget.amounts import Budget
+    from hedgerow.methods import DEFAULT
+    from hedgerow.run import Outputs, Request
 
-    table: str
-    schema: str
-    epsilon: float
-    delta: float
-    method: str
-    options: dict[str, str]
-    out: Path | None
-    rows: int | None
-    release: Path | None
-    ledger: Path | None
-    sign: Path | None
-    limits: Limits
-    seed: int
-    unsafe_noise_seed: int | None
-    json: bool
-    quiet: bool
-    overwrite: bool = False
-    public: str | None = None
-    report: Path | None = None
-    resume: bool = False
-    most_rows: int | None = None
-
-
-def run_all(requests: Sequence[Request]) -> None:
-    """One release after the other; what can be refused is refused before the first is paid for."""
-    left = [request for request in requests if not (len(requests) > 1 and request.resume and _is_done(request))]
-    for request in left:
-        _outputs(request)
-        Budget(request.epsilon, request.delta)
-        build(request.method, _options(request))
-    for request in left:
-        run(request if len(requests) == 1 else replace(request, resume=_journal(_bundle(request)).exists()))
-
-
-def _is_done(request: Request) -> bool:
-    """Whether a release of several was made before the command was stopped."""
-    return zipfile.is_zipfile(_bundle(request)) and not _journal(_bundle(request)).exists()
-
-
-def _bundle(request: Request) -> Path:
-    return request.release or _named(request.out).with_suffix(".release")
-
-
-def _journal(bundle: Path) -> Path:
-    return bundle.with_name(bundle.name + ".journal")
+    short = {"workload": workload, "target": target}
+    asked = [f"{option}={value}" for option, value in short.items() if value is not None]
+    requests = [
+        Request(
+            table=table,
+            schema=schema,
+            budget=Budget(each.epsilon, each.delta),
+            method=method or DEFAULT,
+            options=settings([*(set_ or []), *asked]),
+            public=public,
+            ledger=None if dry_run else ledger,
+            limits=Limits(size(max_memory), None if max_time is None else seconds(max_time)),
+            seed=seed,
+            unsafe_noise_seed=unsafe_noise_seed,
+            resume=resume and not dry_run,
+            outputs=None
+            if dry_run
+            else Outputs(
+                table=_named(each.named(out)),
+                release=each.named(release) or _named(each.named(out)).with_suffix(".release"),
+                page=each.named(report),
+                key=sign,
+                rows=rows,
+                most_rows=each.most_rows,
+                overwrite=overwrite,
+            ),
+        )
+        for each in wanted(schema, epsilon, delta)
+    ]
+    if dry_run:
+        for request in requests:
+            _rehearse(request, json_, quiet)
+    else:
+        make_all(requests, json_, quiet)
 
 
 def _named(out: Path | None) -> Path:
@@ -85,151 +133,134 @@ def _named(out: Path | None) -> Path:
     return out
 
 
-def run(request: Request) -> None:
-    """The whole way from a table to a release and its rows."""
-    budget = Budget(request.epsilon, request.delta)
-    method = build(request.method, _options(request))
-    out, bundle, journal = _outputs(request)
-    progress = TerminalProgress(request.limits, request.quiet)
-    with _paid_answers(journal):
-        made = synthesize(
-            request.table,
-            request.schema,
-            budget,
-            method,
-            public=request.public,
-            ledger=request.ledger,
-            seed=request.seed,
-            progress=progress,
-            unsafe_noise_seed=request.unsafe_noise_seed,
-            journal=None if request.unsafe_noise_seed is not None else journal,
-            resume=request.resume,
-        )
+def make_all(requests: Sequence[Request], as_json: bool, quiet: bool) -> None:
+    """One release after the other; what can be refused is refused before the first is paid for.
+
+    Nobody else makes one of these releases from the first check until the last file is written.
+    """
+    several = len(requests) > 1
+    left = [request for request in requests if not (several and request.resume and _files(request).is_done)]
+    with ExitStack() as held:
+        claims = [held.enter_context(_claim(request, several)) for request in left]
+        asked = [
+            replace(request, journal=claim, resume=request.resume and (claim.begun or not several))
+            for request, claim in zip(left, claims, strict=True)
+        ]
+        for request in asked:
+            warn(request.budget.doubts())
+        for checked, claim in zip([request.checked() for request in asked], claims, strict=True):
+            _make(checked, _files(checked.request), claim, as_json, quiet)
+
+
+def _claim(request: Request, several: bool) -> Claim:
+    """The right to make the release. Of several that are resumed some may not have been begun."""
+    from hedgerow.private.journal import Claim
+
+    files = _files(request)
+    if request.resume and not several and not os.path.exists(files.journal):
+        files.refuse_release(request.seed, resume=True)
+    return Claim(files.journal, create=several or not request.resume)
+
+
+def _files(request: Request) -> Outputs:
+    assert request.outputs is not None
+    return request.outputs
+
+
+def _make(checked: Checked, files: Outputs, claim: Claim, as_json: bool, quiet: bool) -> None:
+    """The whole way from a table to a release, its rows and its page."""
+    from hedgerow.cli.ledger import say_what_is_torn
+    from hedgerow.cli.progress import TerminalProgress
+    from hedgerow.release.files import write_table, writing
+
+    request = checked.request
+    say_what_is_torn(None if request.ledger is None else Path(request.ledger))
+    progress = TerminalProgress(request.limits, quiet)
+    with _paid_answers(claim):
+        made = checked.release(progress)
         # the release comes first: a budget spent without it would be lost
-        with writing(bundle):
-            made.save(bundle, sign_with=request.sign)
-    journal.unlink(missing_ok=True)
+        made.save(files.release, sign_with=files.key, overwrite=files.overwrite)
+    claim.settle()
     if request.resume:
         _hint("whether the table is the same was not checked; answers that were paid for before are used as they are.")
-    with progress.phase("draw rows"), _paid_release(request, out, bundle), writing(out):
+    with progress.phase("draw rows"), _paid_release(files.sampling(request.seed)), writing(files.table):
         warning = " ".join(made.certificate.statements()) if made.certificate.void else None
-        drawn = made.batches(_rows_out(request, made), request.seed)
-        rows = write_table(out, made.encoding.arrow_schema, drawn, warning)
-    if request.report is not None:
-        _write_page(request.report, made, rows, request.seed, progress)
+        drawn = made.batches(_rows_out(files, made), request.seed)
+        rows = write_table(files.table, made.encoding.arrow_schema, drawn, warning, replace=files.overwrite)
+    warn(made.doubts)
+    if files.page is not None:
+        _write_page(files.page, made, rows, checked.request, progress)
     report = {
         "method": request.method,
-        "epsilon": request.epsilon,
-        "delta": request.delta,
+        "epsilon": request.budget.epsilon,
+        "delta": request.budget.delta,
         "rows": rows,
         "columns": len(made.encoding.arrow_schema.names),
         "guarantee": made.certificate.to_json()["guarantee"],
-        "out": str(out),
-        "release": str(bundle),
-        "report": None if request.report is None else str(request.report),
+        "out": str(files.table),
+        "release": str(files.release),
+        "report": None if files.page is None else str(files.page),
         "phases": progress.phases,
         "peak_rss_mb": peak_rss_mb(),
     }
-    if request.json:
+    if as_json:
         print(json.dumps(report))
     else:
-        _summary(request, report, made)
+        _summary(request, files, report, made)
 
 
-def _rows_out(request: Request, made: Release) -> int | None:
+def _rows_out(files: Outputs, made: Release) -> int | None:
     """As many as were typed, or the noisy estimate, within what a contest allows."""
-    if request.most_rows is None or request.rows is not None:
-        return request.rows
-    return min(made.estimated_rows, request.most_rows)
+    if files.most_rows is None or files.rows is not None:
+        return files.rows
+    return min(made.estimated_rows, files.most_rows)
 
 
 @contextmanager
-def _paid_answers(journal: Path) -> Iterator[None]:
+def _paid_answers(claim: Claim) -> Iterator[None]:
     """Whatever stops a run: where its paid answers are."""
-    before = journal.exists()
+    before = claim.begun
     try:
         yield
     except BaseException:
-        if journal.exists() and not before:
-            _hint(f'the answers that were paid for are in "{journal}"; the same command with --resume goes on.')
+        if claim.begun and not before:
+            _hint(f'the answers that were paid for are in "{claim.path}"; the same command with --resume goes on.')
         raise
 
 
 @contextmanager
-def _paid_release(request: Request, out: Path, bundle: Path) -> Iterator[None]:
-    """Whatever stops the rows: how to have them from the release."""
+def _paid_release(sampling: str) -> Iterator[None]:
+    """Whatever stops the rows: the command that draws them from the release."""
     try:
         yield
     except BaseException:
-        _hint(f"the release is kept; {_sampling(request, out, bundle)} writes its rows without paying again.")
+        _hint(f"the release is kept; {sampling} writes its rows without paying again.")
         raise
 
 
-def _sampling(request: Request, out: Path, bundle: Path) -> str:
-    """The command that draws the rows which this one asks for."""
-    given = {"--rows": request.rows, "--seed": request.seed or None}
-    options = [word for name, value in given.items() if value is not None for word in (name, str(value))]
-    return shlex.join(["hedgerow", "sample", str(bundle), "-o", str(out), *options])
-
-
-def _write_page(path: Path, made: Release, rows: int, seed: int, progress: TerminalProgress) -> None:
+def _write_page(path: Path, made: Release, rows: int, request: Request, progress: TerminalProgress) -> None:
     """The page of the release; nothing but the release goes into it."""
     from hedgerow.pages.release import release_page
+    from hedgerow.release.files import whole_file
 
-    with progress.phase("draw the page"), writing(path), whole_file(path) as partial:
-        partial.write_text(release_page(made, rows, seed), encoding="utf-8")
-
-
-def _options(request: Request) -> dict[str, Any]:
-    """The options that a preset holds for the method, and over them those that were typed."""
-    held = load(request.schema).options(request.method, request.epsilon) if request.schema.startswith(PREFIX) else {}
-    return {**held, **request.options}
+    with progress.phase("draw the page"), whole_file(path, replace=_files(request).overwrite) as partial:
+        partial.write_text(release_page(made, rows, request.seed), encoding="utf-8")
 
 
-def _outputs(request: Request) -> tuple[Path, Path, Path]:
-    """Where the table, the release and the journal go, refused before anything is read if that cannot be."""
-    out, bundle = _named(request.out), _bundle(request)
-    journal = _journal(bundle)
-    if not request.resume:
-        refuse_unfinished(journal)
-    elif request.unsafe_noise_seed is not None:
-        raise OptionError("--unsafe-noise-seed pays for nothing, so there is nothing to --resume. Nothing was read.")
-    if zipfile.is_zipfile(bundle) and not request.overwrite:
-        ended = request.resume and not journal.exists()
-        another = "" if ended else "; for another release name another --out or --release, or give --overwrite"
-        raise OptionError(
-            f'"{bundle}" exists already, a release that may have been paid for; nothing was read. Hint: '
-            f"{_sampling(request, out, bundle)} draws its rows without paying again{another}."
-        )
-    pages = [] if request.report is None else [(request.report, PAGE)]
-    inputs: dict[str, str | Path | None] = {
-        "private table": request.table,
-        "schema": request.schema,
-        "public table": request.public,
-        "ledger": request.ledger,
-        "key": request.sign,
-    }
-    notes = [(void_note(out), ())] if request.unsafe_noise_seed is not None and out.suffix == ".csv" else []
-    check_outputs([(out, TABLE_SUFFIXES), (bundle, ()), *pages, *notes], inputs, overwrite=request.overwrite)
-    if request.sign is not None:
-        check_key(request.sign)
-    return out, bundle, journal
-
-
-def _summary(request: Request, report: dict[str, Any], made: Release) -> None:
+def _summary(request: Request, files: Outputs, report: dict[str, Any], made: Release) -> None:
     print(f"{report['out']}: {report['rows']:,} synthetic rows, {report['columns']} columns")
     print(f"{report['release']}: model and certificate; check it with: hedgerow verify {report['release']}")
-    if request.report is not None:
-        print(f"{request.report}: a page about it that may be published")
+    if files.page is not None:
+        print(f"{files.page}: a page about it that may be published")
     for statement in made.certificate.statements()[:1]:
         print(statement)
     if request.ledger is None and not made.certificate.void:
         _hint("no --ledger was given, so nothing adds this release up with others of the same people.")
-    if made.rows_are_noise and request.rows is None:
+    if made.rows_are_noise and files.rows is None:
         _hint("the number of rows is mostly noise: it says nothing of how many there were. Choose one with --rows.")
     if mostly_noise(made):
         _hint("at this ε most of the counts are noise: expect little of the table. A larger ε, or fewer values, helps.")
-    if request.rows is not None:
+    if files.rows is not None:
         _hint("--rows is published with the table; never type in the true number of private rows.")
 
 
@@ -241,19 +272,17 @@ def mostly_noise(made: Release) -> bool:
 
 
 def _hint(text: str) -> None:
-    print(f"hint: {text}", file=sys.stderr)
+    print(f"hint: {visible(text)}", file=sys.stderr)
 
 
-def dry(request: Request) -> None:
+def _rehearse(request: Request, as_json: bool, quiet: bool) -> None:
     """What would be asked, at what noise, memory and time, without opening the table."""
-    if request.public is not None:
-        refuse_as_public(request.public, request.table)
-    budget = Budget(request.epsilon, request.delta)
-    method = build(request.method, _options(request))
-    schema = Schema.load(request.schema)
-    progress = TerminalProgress(request.limits, request.quiet)
-    rehearsed = rehearse(schema, budget, method, progress, request.public)
-    certificate = rehearsed.certificate
+    from hedgerow.cli.progress import TerminalProgress
+    from hedgerow.release.certificate import share_of_whole
+
+    warn(request.budget.doubts())
+    progress = TerminalProgress(request.limits, quiet)
+    certificate = request.checked().rehearsal(progress).certificate
     charges = [
         {
             "purpose": charge.purpose,
@@ -268,9 +297,10 @@ def dry(request: Request) -> None:
         for charge in certificate.charges
     ]
     cpu = sum(phase["cpu_s"] for phase in progress.phases.values())
-    if request.json:
+    if as_json:
         print(json.dumps({"charges": charges, "cpu_s": cpu, "peak_rss_mb": peak_rss_mb()}))
         return
+    budget = request.budget
     print(f"{request.method} at ε = {budget.epsilon:g}, δ = {budget.delta:g}: a rehearsal on made-up rows.")
     print(f"The table was not opened, nothing was spent. {cpu:.2f} CPU seconds, {peak_rss_mb():.0f} MB at most.")
     for charge in charges:

@@ -19,6 +19,8 @@ from hedgerow.errors import HedgerowError
 
 LARGEST = 2.0**63
 """Counts are whole numbers of 64 bits."""
+WIDEST = 1e150
+"""A scale whose square is a number."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,8 @@ class Noise:
     def __post_init__(self) -> None:
         if self.kind not in ("gaussian", "laplace"):
             raise HedgerowError(f"noise is gaussian or laplace, not {self.kind!r}.")
-        if not isinstance(self.scale, int | float | np.number) or not 0 < self.scale < math.inf:
-            raise HedgerowError("noise needs one scale above 0 and below ∞, the same for every cell.")
+        if not isinstance(self.scale, int | float | np.number) or not 0 < self.scale < WIDEST:
+            raise HedgerowError(f"noise needs one scale above 0 and below {WIDEST:g}, the same for every cell.")
 
     @cached_property
     def variance(self) -> float:

@@ -134,7 +134,7 @@ class TreeQuery:
         if inner.size:
             sizes = np.asarray(self.split_sizes)[self.split[inner]]
             first = self.child[inner]
-            if (first <= inner).any() or (first + sizes > len(self.split)).any():
+            if (first <= inner).any() or (first > len(self.split) - sizes).any():  # a sum could wrap
                 raise HedgerowError("a tree's children must come after their parent and inside the tree.")
 
     @property

@@ -1,43 +1,50 @@
-"""One cell in a process of its own: `python -m hedgerow.compare.cell RESULT` with the plan and the cell on stdin.
+"""One cell in a process of its own: `python -m hedgerow.compare.cell ANSWER JOURNAL`, the plan and the cell on stdin.
 
-A process of its own, so that time and memory are those of this run, and a crash is a row and not the end.
+A process of its own, so that time and memory are those of this run, and a crash is a row and not the end. It reads one
+line and lives no longer than whoever holds the other end of its stdin: a comparison that is killed leaves nothing at
+work behind it. What a run has paid for is in its journal, with which the next comparison goes on.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
+import threading
 import time
 import traceback
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from hedgerow.coded.domain import CodedTable
+from hedgerow.compare.origin import package_digest
 from hedgerow.compare.plan import Cell, ForeignTable, Plan
-from hedgerow.errors import HedgerowError
+from hedgerow.errors import HedgerowError, OptionError, listing
 from hedgerow.private.sources.coded import coded_rows, rows_of, with_columns_of
 from hedgerow.private.sources.source import open_source, open_synthetic
 from hedgerow.progress import peak_rss_mb
-
-if TYPE_CHECKING:
-    from hedgerow.schema import Encoding, Schema
+from hedgerow.release.files import write_private
 
 SUBSAMPLE = 10
 """The floor "subsample" keeps one row in so many."""
 
 
-def run_cell(plan: Plan, cell: Cell) -> dict[str, Any]:
+def run_cell(plan: Plan, cell: Cell, journal: Path | None = None) -> dict[str, Any]:
     """Make (or read) the synthetic table, note what that took, and compare it with the real one."""
-    from hedgerow.private.evaluate.evaluation import Comparison, figures_of
+    from hedgerow.private.evaluate import Comparison, find
+    from hedgerow.private.evaluate.evaluation import figures_of
     from hedgerow.schema import Schema
 
-    schema = Schema.load(plan.schema)
-    encoding = schema.encoding()
+    encoding = Schema.load(plan.schema).encoding()
     wall, cpu = time.perf_counter(), time.process_time()
-    synthetic = _method(plan, cell, schema, encoding) if cell.kind == "method" else None
+    synthetic: CodedTable | None = None
+    if cell.kind == "method":
+        rows = plan.request(cell, journal).checked().release().sample(seed=plan.paired(cell.run)[0])
+        synthetic = encoding.encode(rows.combine_chunks())
     took = {"cpu_s": time.process_time() - cpu, "wall_s": time.perf_counter() - wall, "peak_mb": peak_rss_mb()}
     real = coded_rows(with_columns_of(encoding, open_source(plan.table), "real"), encoding, "real")
     if cell.kind == "floor":
@@ -46,7 +53,8 @@ def run_cell(plan: Plan, cell: Cell) -> dict[str, Any]:
         assert cell.file is not None
         synthetic = coded_rows(with_columns_of(encoding, open_synthetic(cell.file), "synthetic"), encoding, "synthetic")
     assert synthetic is not None
-    figures = figures_of(Comparison(encoding, real, synthetic, plan.seed, plan.target), plan.metrics)
+    comparison = Comparison(encoding, real, synthetic, plan.seed, plan.target)
+    figures = figures_of(comparison, [find(name) for name in plan.metrics])
     kept = {name: value for name, value in figures.items() if isinstance(value, float)}
     return {**kept, "rows": rows_of(synthetic), **(took if cell.kind == "method" else {})}
 
@@ -62,25 +70,15 @@ def floor(name: str, real: CodedTable, seed: int) -> CodedTable:
     return {attribute: codes[kept] for attribute, codes in real.items()}
 
 
-def _method(plan: Plan, cell: Cell, schema: Schema, encoding: Encoding) -> CodedTable:
-    import hedgerow as hr
-    from hedgerow.methods import build
-    from hedgerow.progress import Limits
-
-    assert cell.epsilon is not None
-    seed, unsafe = plan.paired(cell.run)
-    release = hr.synthesize(
-        plan.table,
-        schema,
-        hr.Budget(cell.epsilon, plan.delta),
-        build(cell.name, cell.options),
-        public=plan.public,
-        ledger=plan.ledger,
-        limits=Limits(plan.max_memory, None),
-        seed=seed,
-        unsafe_noise_seed=unsafe,
-    )
-    return encoding.encode(release.sample(seed=seed).combine_chunks())
+def refuse_changed(plan: Plan, cell: Cell) -> None:
+    """A cell says what makes it; code that was edited while the comparison ran would make something else."""
+    now = plan.origin(package_digest(), cell.name if cell.kind == "method" else None, cell.epsilon)
+    changed = [what for what in now if now[what] != cell.made[what]]
+    if changed:
+        raise OptionError(
+            f"the {listing(changed)} of the method changed since the comparison began. Nothing was read. "
+            "Hint: start the comparison again."
+        )
 
 
 def problem_of(error: BaseException) -> str:
@@ -97,13 +95,24 @@ def request(plan: Plan, cell: Cell) -> str:
 
 
 def main() -> None:
-    asked = json.loads(sys.stdin.read())
+    asked = json.loads(sys.stdin.readline())
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     plan = Plan(**{**asked["plan"], "tables": tuple(ForeignTable(**each) for each in asked["plan"]["tables"])})
+    cell = Cell(**asked["cell"])
     try:
-        answer = run_cell(plan, Cell(**asked["cell"]))
+        refuse_changed(plan, cell)
+        answer = run_cell(plan, cell, Path(sys.argv[2]))
     except Exception as error:
         answer = {"problem": problem_of(error)}
-    Path(sys.argv[1]).write_text(json.dumps(answer), encoding="utf-8")
+    write_private(Path(sys.argv[1]), json.dumps(answer))
+
+
+def _end_with_parent() -> None:
+    """Nothing more is sent, so reading ends when the parent is gone; then this process and all that it started go."""
+    os.read(sys.stdin.fileno(), 1)
+    if os.getpgrp() == os.getpid():
+        os.killpg(os.getpid(), signal.SIGKILL)
+    os._exit(1)
 
 
 if __name__ == "__main__":

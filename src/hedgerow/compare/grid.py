@@ -1,35 +1,41 @@
 """The grid: cells that are done are kept, the others run one after the other, whatever becomes of each.
 
-The folder holds `cells/` (one small file for each finished cell), `manifest.json`, `results.parquet` and
-`comparison.html`. Starting the same command again goes on where it stopped; more methods, ε or runs fill in more.
+The folder holds `cells/` (one small file for each finished cell, and the journal of one that is not), `manifest.json`,
+`results.parquet` and `comparison.html`. Starting the same command again goes on where it stopped, with what was paid
+for; more methods, ε or runs fill in more. One comparison at a time fills a folder: another waits for it.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from hedgerow.budget.amounts import Budget
 from hedgerow.compare.cell import request
+from hedgerow.compare.origin import is_current, package_digest
 from hedgerow.compare.plan import Cell, Plan
 from hedgerow.errors import OptionError, SchemaError
-from hedgerow.methods import build
 from hedgerow.pages.comparison import MetricView, comparison_page
-from hedgerow.private.evaluate.figures import FIGURES
+from hedgerow.private.evaluate import find
+from hedgerow.private.evaluate.evaluation import shown_figures
 from hedgerow.release.certificate import versions
 from hedgerow.release.files import whole_file, write_private
 
 FORMAT = "hedgerow comparison 1"
+PARTIAL = ".*.part"
+"""Files on their way to becoming whole."""
 Row = dict[str, Any]
 """What came of a cell: name, ε, run, status, figures, time and memory."""
 
@@ -50,9 +56,9 @@ def compare(
     grid = Grid(plan, Path(folder))
     grid.held()
     _check(plan)
-    grid.open(command)
-    rows = grid.fill(retry, say)
-    grid.write()
+    with grid.open(command, say):
+        rows = grid.fill(retry, say)
+        grid.write(say)
     return rows
 
 
@@ -63,8 +69,8 @@ def _check(plan: Plan) -> None:
 
     for epsilon in plan.epsilons:
         Budget(epsilon, plan.delta)
-    for method in plan.methods:
-        build(method, plan.options.get(method))
+        for method in plan.methods:
+            plan.method(method, epsilon)
     strange = [name for name in plan.options if name not in plan.methods]
     if strange:
         raise OptionError(f'--set names "{strange[0]}", which is not among the methods. Nothing was read.')
@@ -93,11 +99,40 @@ class Grid:
         self._cells = folder / "cells"
         self._manifest = folder / "manifest.json"
 
-    def open(self, command: Sequence[str]) -> None:
+    @cached_property
+    def cells(self) -> list[Cell]:
+        """The cells of the plan."""
+        return list(self.plan.cells())
+
+    @contextmanager
+    def open(self, command: Sequence[str], say: Callable[[str], None]) -> Iterator[None]:
         """Make the folder (for its owner alone), or go on with one that holds results of the same judge."""
-        judged = self.plan.judged()
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.chmod(0o700)
+            self._lock = os.open(self.folder, os.O_RDONLY)
+        except OSError as problem:
+            reason = (problem.strerror or "refused").lower()
+            raise OptionError(f'"{self.folder}" cannot be written ({reason}). Nothing was read.') from None
+        try:
+            self._wait(say)
+            self._begin(command)
+            yield
+        finally:
+            os.close(self._lock)
+
+    def _wait(self, say: Callable[[str], None]) -> None:
+        """One comparison at a time. Its cells hold the lock too: one that was killed is over when its cell is."""
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f'another comparison is at work in "{self.folder}"; this one goes on when it has ended')
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+
+    def _begin(self, command: Sequence[str]) -> None:
+        """The manifest: the judge, the commands, and what makes each cell."""
+        judged, before = self.plan.judged, self.held()
         commands: list[list[str]] = []
-        before = self.held()
         if before is not None:
             differs = [key for key, value in judged.items() if before["judged"].get(key) != value]
             if differs:
@@ -106,12 +141,9 @@ class Grid:
                     "Hint: name another -o/--out folder."
                 )
             commands = before["commands"]
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self.folder.chmod(0o700)
-        except OSError as problem:
-            reason = (problem.strerror or "refused").lower()
-            raise OptionError(f'"{self.folder}" cannot be written ({reason}). Nothing was read.') from None
+        self._cells.mkdir(exist_ok=True)
+        for leftover in (*self.folder.glob(PARTIAL), *self._cells.glob(PARTIAL)):
+            leftover.unlink(missing_ok=True)  # a comparison that was killed was writing it
         about = {
             "format": FORMAT,
             "private": True,
@@ -119,10 +151,9 @@ class Grid:
             "plan": asdict(self.plan),
             "versions": versions(),
             "commands": [*commands, list(command)] if list(command) not in commands else commands,
+            "cells": {**(before or {}).get("cells", {}), **{cell.key: asdict(cell) for cell in self.cells}},
         }
-        with whole_file(self._manifest) as partial:
-            write_private(partial, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
-        self._cells.mkdir(exist_ok=True)
+        write_private(self._manifest, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
 
     def held(self) -> dict[str, Any] | None:
         """What a comparison has noted in the folder; refused where the folder holds anything else."""
@@ -131,16 +162,21 @@ class Grid:
             about = json.loads(self._manifest.read_text(encoding="utf-8"))
         if isinstance(about, dict) and about.get("format") == FORMAT:
             return about
-        if self.folder.exists() and not (self.folder.is_dir() and not any(self.folder.iterdir())):
+        if self.folder.exists() and not (self.folder.is_dir() and self._is_empty()):
             raise OptionError(
                 f'"{self.folder}" exists already and holds no comparison; it was not touched, and nothing was read. '
                 "Hint: name another -o/--out folder."
             )
         return None
 
+    def _is_empty(self) -> bool:
+        """Nothing but what a comparison that was killed at its very beginning leaves."""
+        left = {*self.folder.glob(PARTIAL), self._cells}
+        return set(self.folder.iterdir()) <= left and not (self._cells.exists() and any(self._cells.iterdir()))
+
     def fill(self, retry: bool, say: Callable[[str], None]) -> list[Row]:
         """Run what is not done yet (with `retry`, also what failed)."""
-        cells = list(self.plan.cells())
+        cells = self.cells
         rows = {cell.key: row for cell in cells if (row := self._kept(cell)) is not None}
         if retry:
             rows = {key: row for key, row in rows.items() if row["status"] == "done"}
@@ -152,66 +188,109 @@ class Grid:
             begin = time.monotonic()
             rows[cell.key] = self._run(cell)
             took.setdefault(cell.name, []).append(time.monotonic() - begin)
-            with whole_file(self._cells / f"{cell.key}.json") as partial:
-                write_private(partial, json.dumps(rows[cell.key], ensure_ascii=False))
+            self._keep(cell, rows[cell.key])
             left = remaining_seconds(took, waiting[place + 1 :])
             say(f"{place + 1}/{len(waiting)} {cell.title}: {_outcome(rows[cell.key])}{_left(left)}")
         return [rows[cell.key] for cell in cells]
 
+    def _keep(self, cell: Cell, row: Row) -> None:
+        """A cell that is done needs no journal; one that failed keeps what it paid for until it is tried again."""
+        write_private(self._cells / f"{cell.key}.json", json.dumps(row, ensure_ascii=False))
+        if row["status"] == "done":
+            self._journal(cell).unlink(missing_ok=True)
+
     def _kept(self, cell: Cell) -> Row | None:
         file = self._cells / f"{cell.key}.json"
         row: Row | None = json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
+        if row is not None and row["status"] == "done":
+            self._journal(cell).unlink(missing_ok=True)
         return row
 
+    def _journal(self, cell: Cell) -> Path:
+        return self._cells / f"{cell.key}.journal"
+
     def rows(self) -> list[Row]:
-        """Everything in the folder, also what other plans have left there."""
-        found = [json.loads(file.read_text(encoding="utf-8")) for file in sorted(self._cells.glob("*.json"))]
-        return sorted(found, key=lambda row: (row["kind"], row["name"], row["epsilon"] or 0, row["run"]))
+        """What the code that stands here has made in this folder, for this plan and others: one row for each cell.
+
+        What other code, or other options, made stays in `cells/`, and the manifest says what it was.
+        """
+        source = package_digest()
+        found = [json.loads(file.read_text(encoding="utf-8")) for file in self._cells.glob("*.json")]
+        current = [row for row in found if is_current(json.loads(row.get("made", "{}")), source)]
+        shown = {_asked(row): row for row in sorted(current, key=lambda row: str(row["ended"]))}
+        shown |= {_asked(row): row for cell in self.cells if (row := self._kept(cell)) is not None}
+        return sorted(shown.values(), key=lambda row: (row["kind"], row["name"], row["epsilon"] or 0, row["run"]))
 
     def _run(self, cell: Cell) -> Row:
         """A cell in a process of its own; a crash, a refusal and a time-out are results too."""
         row: Row = {
             **asdict(cell),
             "options": json.dumps(cell.options, sort_keys=True),
+            "made": json.dumps(cell.made, sort_keys=True, ensure_ascii=False),
+            "versions": json.dumps(versions()),
             "status": "done",
             "problem": None,
         }
-        with tempfile.TemporaryDirectory() as folder:
-            answer = Path(folder) / "answer.json"
-            child = subprocess.Popen(
-                [sys.executable, "-m", "hedgerow.compare.cell", str(answer)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                text=True,
-                start_new_session=True,
-            )
-            try:
-                child.communicate(request(self.plan, cell), timeout=self.plan.max_seconds)
-            except subprocess.TimeoutExpired:
-                return {**row, "status": "timed out", "problem": f"not done after {self.plan.max_seconds:g} s"}
-            finally:
-                _end(child)
-            if not answer.exists():
-                return {**row, "status": "failed", "problem": _death(child.returncode)}
-            found = json.loads(answer.read_text(encoding="utf-8"))
-        return {**row, **found, "status": "failed" if "problem" in found else "done"}
+        answer = self._cells / f".{cell.key}.answer.part"
+        try:
+            found = self._answer(cell, answer)
+        finally:
+            answer.unlink(missing_ok=True)
+        return {**row, **found, "ended": datetime.now(UTC).isoformat()}
 
-    def write(self) -> None:
-        """results.parquet and comparison.html, from every cell in the folder."""
+    def _answer(self, cell: Cell, answer: Path) -> Row:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "hedgerow.compare.cell", str(answer), str(self._journal(cell))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+            pass_fds=(self._lock,),
+        )
+        assert child.stdin is not None
+        try:
+            with suppress(BrokenPipeError):  # it died at once; what of is said below
+                child.stdin.write(request(self.plan, cell) + "\n")
+                child.stdin.flush()
+            child.wait(timeout=self.plan.max_seconds)
+        except subprocess.TimeoutExpired:
+            return {"status": "timed out", "problem": f"not done after {self.plan.max_seconds:g} s"}
+        finally:
+            _end(child)
+        if not answer.exists():
+            return {"status": "failed", "problem": _death(child.returncode)}
+        found: Row = json.loads(answer.read_text(encoding="utf-8"))
+        return {**found, "status": "failed" if "problem" in found else "done"}
+
+    def write(self, say: Callable[[str], None]) -> None:
+        """results.parquet and comparison.html, of the cells that today's code made."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         rows = self.rows()
+        others = len(list(self._cells.glob("*.json"))) - len(rows)
+        if others:
+            say(f"{others} cells that other code or other options made stay in {self._cells} and are not shown")
         names = list(dict.fromkeys(key for row in rows for key in row))
         table = pa.table({name: [row.get(name) for row in rows] for name in names})
-        with whole_file(self.folder / "results.parquet") as partial:
-            write_private(partial, "")
+        with whole_file(self.folder / "results.parquet", mode=0o600) as partial:
             pq.write_table(table.replace_schema_metadata({"hedgerow": "PRIVATE: computed from real rows"}), partial)
         manifest = json.loads(self._manifest.read_text(encoding="utf-8"))
-        figures = {name: FIGURES[name] for name in FIGURES if any(name in row for row in rows)}
-        views = [MetricView(name, each.title, each.meaning, each.best) for name, each in figures.items()]
+        views = views_of(self.plan, rows)
         write_private(self.folder / "comparison.html", comparison_page(rows, views, manifest))
+
+
+def views_of(plan: Plan, rows: Sequence[Row]) -> list[MetricView]:
+    """What a page says of the figures that some row holds."""
+    figures = shown_figures(find(name) for name in plan.metrics)
+    held = {name: each for name, each in figures.items() if any(name in row for row in rows)}
+    return [MetricView(name, each.title, each.meaning, each.best) for name, each in held.items()]
+
+
+def _asked(row: Row) -> tuple[Any, ...]:
+    """What was asked for, whoever made it."""
+    return (row["kind"], row["name"], row["epsilon"], row["run"], row["options"], row["file"])
 
 
 def remaining_seconds(took: dict[str, list[float]], waiting: Sequence[Cell]) -> float:
@@ -244,3 +323,6 @@ def _end(child: subprocess.Popen[str]) -> None:
     if child.poll() is None:
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()
+    if child.stdin is not None:
+        with suppress(BrokenPipeError):
+            child.stdin.close()

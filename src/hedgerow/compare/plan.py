@@ -6,10 +6,16 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+from hedgerow.budget.amounts import Budget
+from hedgerow.compare.origin import Origin, digest_of, digest_of_table, origin, package_digest
 from hedgerow.errors import OptionError
+from hedgerow.methods.method import Method
+from hedgerow.progress import Limits
+from hedgerow.run.request import Request, chosen_method
 
 FLOORS = ("bootstrap", "subsample")
 """Samples of the real rows, which no method has to beat: as many rows with replacement, and a tenth of the rows."""
@@ -52,6 +58,8 @@ class Cell:
     file: str | None = None
     digest: str | None = None
     """SHA-256 of the foreign table: another file is another cell."""
+    made: Origin = field(default_factory=dict)
+    """The code, the options and the judge that make it: others make another cell."""
 
     @property
     def key(self) -> str:
@@ -91,45 +99,71 @@ class Plan:
 
     def cells(self) -> Iterator[Cell]:
         """Run by run, so that a comparison that is stopped has something to say about every method."""
-        methods = dict.fromkeys([*self.methods, ALWAYS])
+        source, judged = package_digest(), {"judged": self.judged}
+        plain = {**self.origin(source), **judged}
+        made = {
+            (method, epsilon): {**self.origin(source, method, epsilon), **judged}
+            for method in dict.fromkeys([*self.methods, ALWAYS])
+            for epsilon in self.epsilons
+        }
         for run in range(self.runs):
             for floor in FLOORS:
-                yield Cell("floor", floor, None, run)
+                yield Cell("floor", floor, None, run, made=plain)
             for epsilon in self.epsilons:
-                for method in methods:
-                    yield Cell("method", method, epsilon, run, dict(self.options.get(method, {})))
+                for method in dict.fromkeys([*self.methods, ALWAYS]):
+                    given = dict(self.options.get(method, {}))
+                    yield Cell("method", method, epsilon, run, given, made=made[method, epsilon])
         for each in self.tables:
-            yield Cell("table", each.name, each.epsilon, 0, {}, each.file, digest_of(Path(each.file)))
+            yield Cell("table", each.name, each.epsilon, 0, {}, each.file, digest_of(Path(each.file)), plain)
+
+    def origin(self, source: str, method: str | None = None, epsilon: float | None = None) -> Origin:
+        """The code and the options that make a cell; `source` is that of Hedgerow."""
+        if method is None or epsilon is None:
+            return origin(source, self.metrics)
+        made = origin(source, (method, *self.metrics), self.method(method, epsilon), self.options.get(method))
+        return {**made, "max_memory": self.max_memory}
+
+    def method(self, name: str, epsilon: float) -> Method:
+        """A method with the options of the plan, and those of its preset."""
+        return chosen_method(self.schema, name, epsilon, self.options.get(name))
+
+    def request(self, cell: Cell, journal: Path | None = None) -> Request:
+        """A run of a method; a journal that is there already is gone on with."""
+        assert cell.epsilon is not None
+        seed, unsafe = self.paired(cell.run)
+        paid = journal if unsafe is None else None
+        return Request(
+            table=self.table,
+            schema=self.schema,
+            budget=Budget(cell.epsilon, self.delta),
+            method=cell.name,
+            options=self.options.get(cell.name, {}),
+            public=self.public,
+            ledger=self.ledger,
+            limits=Limits(self.max_memory),
+            seed=seed,
+            unsafe_noise_seed=unsafe,
+            journal=paid,
+            resume=paid is not None and paid.exists(),
+        )
 
     def paired(self, run: int) -> tuple[int, int | None]:
         """The seeds of a run, the same for every method: post-processing, and noise where that is unsafely seeded."""
         unsafe = self.unsafe_noise_seed
         return self.seed + run, None if unsafe is None else unsafe + run
 
+    @cached_property
     def judged(self) -> dict[str, Any]:
-        """What must be the same for two results to be compared."""
+        """What must be the same for two results to be compared. Files are read once, when this is first asked."""
         from hedgerow.schema import Schema
 
         return {
-            "table": self.table if "://" in self.table else digest_of(Path(self.table)),
+            "table": digest_of_table(self.table),
             "schema": hashlib.sha256(json.dumps(Schema.load(self.schema).to_dict()).encode()).hexdigest(),
-            "public": None if self.public is None else digest_of(Path(self.public)),
+            "public": None if self.public is None else digest_of_table(self.public),
             "delta": self.delta,
             "metrics": list(self.metrics),
             "target": self.target,
             "seed": self.seed,
             "unsafe_noise_seed": self.unsafe_noise_seed,
         }
-
-
-def digest_of(path: Path) -> str:
-    """SHA-256 of a file, or of the files of a folder."""
-    files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
-    digest = hashlib.sha256()
-    try:
-        for file in files:
-            with open(file, "rb") as opened:
-                digest.update(hashlib.file_digest(opened, "sha256").digest())
-    except OSError as problem:
-        raise OptionError(f'"{path}" cannot be read ({(problem.strerror or "refused").lower()}).') from None
-    return digest.hexdigest()

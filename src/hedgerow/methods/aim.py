@@ -6,24 +6,21 @@ synthetic data", PVLDB 15(11).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from dataclasses import dataclass
+from typing import ClassVar
 
 from hedgerow.budget.amounts import Amount
-from hedgerow.coded.domain import Marginal
-from hedgerow.coded.measurement import Measurement
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import Candidate, Curator
-from hedgerow.errors import OptionError
 from hedgerow.methods.method import About
+from hedgerow.methods.option import Options
+from hedgerow.methods.shared import options
 from hedgerow.methods.shared.columns import Columns
 from hedgerow.methods.shared.compression import compress
-from hedgerow.methods.shared.rounds import contribution, rough_calls, within
-from hedgerow.methods.shared.start import measure_one_ways, start
+from hedgerow.methods.shared.rounds import Offer, Round, Rounds, Strategy, refit_from_last
+from hedgerow.methods.shared.start import first_measurements, measure_one_ways
 from hedgerow.methods.shared.workloads import closure, workload_of
-from hedgerow.models.graphical.estimation import MOST_CALLS, fit
-from hedgerow.models.graphical.model import GraphicalModel
+from hedgerow.models.graphical.estimation import fit
 from hedgerow.models.model import Model
 from hedgerow.progress import Progress
 
@@ -32,24 +29,17 @@ LEAST_SHARE = 0.05
 
 
 @dataclass(frozen=True)
-class AIM:
+class AIM(Options, Strategy):
     """Adaptive and iterative."""
 
-    workload: str = field(default="3", metadata={"help": "marginals that matter: a degree, or a file"})
-    target: str = field(default="", metadata={"help": "a column whose marginals weigh more"})
-    rounds: float = field(default=16.0, metadata={"help": "planned rounds per attribute"})
-    measuring: float = field(default=0.9, metadata={"help": "part of a round's budget that measures, the rest chooses"})
-    size: float = field(default=4.0, metadata={"help": "largest model in MB, reached as the budget is spent"})
-    worth: float = field(
-        default=0.5, metadata={"help": "leave out marginals whose expected noise exceeds this part of the rows"}
-    )
-    merge: float = field(
-        default=3.0, metadata={"help": "merge values whose noisy count is below this many standard deviations"}
-    )
-
-    accounting: Literal["gdp", "zcdp"] = field(
-        default="gdp", metadata={"help": "gdp, or zcdp for the published budget (comparisons only)"}
-    )
+    workload: str = options.workload()
+    target: str = options.target()
+    rounds: float = options.rounds(16.0, "planned rounds per attribute; they become fewer as budgets grow")
+    measuring: float = options.measuring(0.9)
+    size: float = options.size(4.0)
+    worth: float = options.worth(0.5, "marginals")
+    merge: float = options.merge()
+    accounting: str = options.accounting()
 
     about: ClassVar[About] = About(
         name="aim",
@@ -71,79 +61,45 @@ class AIM:
         ),
     )
 
-    def __post_init__(self) -> None:
-        if not (self.rounds > 0 and 0 < self.measuring < 1):
-            raise OptionError("aim: rounds must be above 0, measuring between 0 and 1. Nothing was read.")
-
     def run(self, curator: Curator, progress: Progress) -> Model:
         whole = curator.remaining
         workload = workload_of(curator, self.workload, self.target)
         with progress.phase("measure every column"):
-            begun = start(curator, LEAST_SHARE)
-        columns = Columns.known_from(curator.domain, begun.one_ways, begun.total)
-        compression = compress(curator.domain, begun.one_ways, self.merge)
+            first = first_measurements(curator, LEAST_SHARE)
+        columns = Columns.known_from(curator.domain, first.one_ways, first.total)
+        compression = compress(curator.domain, first.one_ways, self.merge)
         compressed = curator.recode(compression.recoding)
-        wanted = closure(workload, compressed.domain)
         measured = columns.measurements(compression.recoding)
-        model = fit(compressed.domain, measured, total=begun.total, limits=progress.limits)
-        budget = curator.remaining.share(min(1.0, 1 / (self.rounds * len(curator.domain))))
+        rounds = Rounds(
+            compressed,
+            closure(workload, compressed.domain),
+            fit(compressed.domain, measured, total=first.total, limits=progress.limits),
+            measured,
+            refit_from_last(progress.limits),
+            otherwise=lambda spend: compression.reexpress(measure_one_ways(curator, spend)),
+            whole=whole,
+            progress=progress,
+        )
+        planned = curator.remaining.share(min(1.0, 1 / (self.rounds * len(curator.domain))))
         with progress.phase("choose and measure marginals", 100):
-            while curator.remaining:
-                budget = self.affordable(compressed, budget, wanted, begun.total)
-                if progress.out_of_time() or curator.remaining.units < 2 * budget.units:
-                    budget = curator.remaining  # the last round spends everything
-                used = 1 - curator.remaining.units / whole.units
-                answer = self.round(compressed, budget, model, wanted, used)
-                measured += [answer] if answer else compression.reexpress(measure_one_ways(curator, curator.remaining))
-                calls = rough_calls(model) if curator.remaining else MOST_CALLS
-                refitted = fit(
-                    compressed.domain,
-                    measured,
-                    total=begun.total,
-                    start=model,
-                    limits=progress.limits,
-                    most_calls=calls,
-                )
-                if answer and contribution(answer, model, refitted) <= 1:  # no more than its noise: buy less noise
-                    budget = quadrupled(budget)
-                model = refitted
-                progress.step(100 * budget.units // whole.units)
+            model = rounds.run(self, planned)
         return columns.expand(model, compression.recoding)
 
-    def round(
-        self, curator: Curator, budget: Amount, model: GraphicalModel, wanted: Mapping[Marginal, float], used: float
-    ) -> Measurement | None:
-        """Choose and measure one marginal; None where none is worth its noise."""
-        measuring = budget.share(self.measuring)
-        candidates = self.candidates(curator, measuring, model, wanted, used)
-        if not candidates:
-            return None
-        chosen = curator.select(candidates, against=model, spend=budget - measuring)
-        return curator.measure([chosen.query], spend=measuring)[0]
+    def tells(self, now: Round) -> bool:
+        """Whether some pair is worth measuring."""
+        cells = min((now.domain.cells(marginal) for marginal in now.wanted if len(marginal) > 1), default=1)
+        return now.noise.mean_absolute * cells <= self.worth * now.model.total
 
-    def candidates(
-        self, curator: Curator, measuring: Amount, model: GraphicalModel, wanted: Mapping[Marginal, float], used: float
-    ) -> list[Candidate]:
+    def propose(self, now: Round) -> Offer:
         """Marginals whose noise leaves something to learn and whose model would not outgrow its schedule."""
-        domain = curator.domain
-        noise = curator.noise(measuring)[0].mean_absolute
-        worth = [m for m in wanted if noise * domain.cells(m) <= self.worth * model.total]
-        return [
-            Candidate(MarginalQuery(domain, marginal), wanted[marginal], noise * domain.cells(marginal))
-            for marginal in within(domain, model.cliques, worth, self.size * used)
+        noise = {marginal: now.noise.mean_absolute * now.domain.cells(marginal) for marginal in now.considered}
+        worth = [marginal for marginal in now.considered if noise[marginal] <= self.worth * now.model.total]
+        candidates = [
+            Candidate(MarginalQuery(now.domain, marginal), now.wanted[marginal], noise[marginal])
+            for marginal in now.fitting(worth, self.size * now.used)
         ]
+        return Offer(candidates, now.model, self.size * now.used)
 
-    def affordable(self, curator: Curator, budget: Amount, wanted: Mapping[Marginal, float], total: float) -> Amount:
-        """The round's budget, doubled until its noise leaves some pair worth measuring."""
-        cells = min((curator.domain.cells(m) for m in wanted if len(m) > 1), default=1)
-        while budget <= curator.remaining:
-            noise = curator.noise(budget.share(self.measuring))[0].mean_absolute
-            if noise * cells <= self.worth * total:
-                break
-            budget = budget + budget
-        return budget if budget <= curator.remaining else curator.remaining
-
-
-def quadrupled(budget: Amount) -> Amount:
-    """Half the standard deviation, twice the choice's ε."""
-    return Amount(budget.currency, 4 * budget.units)
+    def next_budget(self, budget: Amount, planned: Amount, moved: float) -> Amount:
+        """Half the standard deviation and twice the choice's ε, once an answer told no more than its noise."""
+        return Amount(budget.currency, 4 * budget.units) if moved <= 1 else budget

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
+from math import comb
 from typing import ClassVar
 
 import numpy as np
@@ -18,18 +19,23 @@ from hedgerow.coded.domain import CodedTable, Counts, Domain, Marginal
 from hedgerow.coded.measurement import Measurement
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import Curator
-from hedgerow.errors import OptionError
 from hedgerow.methods.method import About
+from hedgerow.methods.option import Options, option
 from hedgerow.methods.shared.documents import attributes_of, read_names
 from hedgerow.methods.shared.views import measure, shrunk, view
+from hedgerow.methods.shared.workloads import MOST_MARGINALS
 from hedgerow.models.consistency import View, consistent
 from hedgerow.models.model import Model
-from hedgerow.models.records import Records, Target, shares_of
+from hedgerow.models.records import EXCHANGES, ITERATIONS, Records, Target, shares_of
 from hedgerow.models.segments import Segments
 from hedgerow.progress import Progress
 
 POOL = 10_000
 """Rows of each source that the segments' rows are chosen from."""
+PAIR = 3_500_000
+"""Work of a pair that is measured, made to agree with others, and fitted by so many rows."""
+UPDATED = 15
+"""Work of a row and a target, each time that the row is updated."""
 MOST_FOR_TOTAL = 0.1
 MOST_FOR_SEGMENTS = 0.5
 """Parts of the budget that the row total and the segments take at most, where something else is measured too."""
@@ -92,33 +98,28 @@ class Thresholds:
 
 
 @dataclass(frozen=True)
-class DPSyn:
+class DPSyn(Options):
     """A map over time: the same people's distribution everywhere, noisy counts for every place and year."""
 
-    segments: tuple[str, ...] = field(
-        default=(),
-        metadata={
-            "help": "columns whose combinations are segments with noisy counts of their own, such as PUMA,YEAR",
-            "read": lambda value: read_names(value, "segments") if value else (),
-        },
+    segments: tuple[str, ...] = option(
+        (),
+        "columns whose combinations are segments with noisy counts of their own, such as PUMA,YEAR",
+        read=lambda value: read_names(value, "segments") if value else (),
     )
-    floor: int = field(default=0, metadata={"help": "raise smaller segments to this many rows"})
-    round: int = field(default=1, metadata={"help": "round segments to multiples of this many rows"})
-    public_weight: float = field(
-        default=0.01, metadata={"help": "weight of public marginals beside measured ones when they are made to agree"}
+    floor: int = option(0, "raise smaller segments to this many rows", at_least=0)
+    round: int = option(1, "round segments to multiples of this many rows", at_least=1)
+    public_weight: float = option(
+        0.01, "weight of public marginals beside measured ones when they are made to agree", at_least=0
     )
-    shrink: bool = field(
-        default=True,
-        metadata={
-            "help": "draw noisy marginals towards public ones, and segments to their mean, as far as noise explains"
-        },
+    shrink: bool = option(
+        True, "draw noisy marginals towards public ones, and segments to their mean, as far as noise explains"
     )
-    most_cells: int = field(default=1_000_000, metadata={"help": "leave out pairs with more cells"})
+    most_cells: int = option(1_000_000, "leave out pairs with more cells", at_least=0)
 
     about: ClassVar[About] = About(
         name="dpsyn",
         title="DPSyn",
-        summary="Noisy counts of segments such as place × year; their rows from public rows or from noisy marginals.",
+        summary="Noisy counts of segments such as index × year; their rows from public rows or from noisy marginals.",
         argument=(
             "A noisy row total, noisy segment counts, and all one-way or all two-way marginals of the other columns: "
             "one person moves each by a non-negative vector of L1 norm at most θ, so a stack of k by at most θ√k "
@@ -143,30 +144,29 @@ class DPSyn:
         ),
     )
 
-    def __post_init__(self) -> None:
-        if self.round < 1:
-            raise OptionError(f"round must be at least 1, got {self.round}. Nothing was read.")
-
     def run(self, curator: Curator, progress: Progress) -> Model:
         domain = curator.domain
         segments = attributes_of(self.segments, domain, curator.columns, "segments")
         inner = tuple(name for name in domain.names if name not in segments)
         public = public_rows(curator, inner)
         with progress.phase("measure the segments"):
-            regime, count = self.plan(curator, inner, public is not None)
+            pairs = self.pairs(domain, inner, progress)
+            regime, count = self.plan(curator, inner, pairs, public is not None)
             spend = curator.remaining if regime is Regime.PUBLIC else self.for_segments(curator, count)
             counted = curator.measure([MarginalQuery(domain, segments)], spend=spend)[0]
         counts = self.sizes(domain, counted)
         with progress.phase(f"measure {regime.value}"):
-            views = self.views(curator, regime, inner, public, max(1.0, counted.total))
+            views = self.views(curator, regime, inner, pairs, public, max(1.0, counted.total), progress)
         targets = [Target.of(each.marginal, each.counts) for each in views]
         with progress.phase("make rows"):
-            sources = self.sources(curator, regime, inner, public, targets)
+            sources = self.sources(curator, regime, inner, public, targets, progress)
         pool = {name: np.concatenate([rows[name] for rows in sources]) for name in inner}
         first = len(sources[0][inner[0]]) if inner else 0
         return Segments(domain, segments, counts, pool, targets, weights(curator.columns, targets), first)
 
-    def plan(self, curator: Curator, inner: Marginal, has_public: bool) -> tuple[Regime, float]:
+    def plan(
+        self, curator: Curator, inner: Marginal, pairs: Sequence[Marginal], has_public: bool
+    ) -> tuple[Regime, float]:
         """The regime that ε, θ and the noisy number of rows allow, and that number."""
         thresholds = Thresholds(curator.rows_per_person)
         if not inner or (has_public and curator.epsilon < thresholds.least):
@@ -176,7 +176,7 @@ class DPSyn:
         regime = thresholds.regime(curator.epsilon, rows)
         if regime is Regime.PUBLIC and not has_public:
             regime = Regime.ONE_WAY
-        if regime is Regime.TWO_WAY and not self.pairs(curator.domain, inner):
+        if regime is Regime.TWO_WAY and not pairs:
             regime = Regime.ONE_WAY
         return regime, rows
 
@@ -201,7 +201,14 @@ class DPSyn:
         return sizes if sizes.sum() >= 1 else np.ones_like(sizes)
 
     def views(
-        self, curator: Curator, regime: Regime, inner: Marginal, public: CodedTable | None, total: float
+        self,
+        curator: Curator,
+        regime: Regime,
+        inner: Marginal,
+        pairs: Sequence[Marginal],
+        public: CodedTable | None,
+        total: float,
+        progress: Progress,
     ) -> list[View]:
         """All one-way and two-way marginals that are known, made to agree: measured ones, and public ones beside them.
 
@@ -209,20 +216,22 @@ class DPSyn:
         """
         domain = curator.domain
         ones: list[Marginal] = [(name,) for name in inner]
-        pairs = self.pairs(domain, inner)
-        asked: dict[Regime, list[Marginal]] = {Regime.ONE_WAY: ones, Regime.TWO_WAY: pairs}
+        asked: dict[Regime, Sequence[Marginal]] = {Regime.ONE_WAY: ones, Regime.TWO_WAY: pairs}
         measured = measure(curator, asked[regime], curator.remaining) if regime in asked else []
         known = {each.marginal: each for each in measured}
         if public is None:
-            return consistent(measured, total)
+            return consistent(measured, total, progress=progress)
         weight = self.public_weight * min((each.weight for each in measured), default=1.0)
         prior = {each: total * shares_of(public, domain, each) for each in [*ones, *pairs]}
         if self.shrink:
             known = {each: shrunk(found, prior[each]) for each, found in known.items()}
         beside = [View(each, counts, weight) for each, counts in prior.items() if each not in known]
-        return consistent([*known.values(), *beside], total) if known else beside
+        return consistent([*known.values(), *beside], total, progress=progress) if known else beside
 
-    def pairs(self, domain: Domain, inner: Marginal) -> list[Marginal]:
+    def pairs(self, domain: Domain, inner: Marginal, progress: Progress) -> list[Marginal]:
+        """All pairs but the widest; none where they are too many, or more than the time allows to go through."""
+        if comb(len(inner), 2) > progress.affords(MOST_MARGINALS, PAIR, 1):
+            return []
         return [pair for pair in combinations(inner, 2) if domain.cells(pair) <= self.most_cells]
 
     def sources(
@@ -232,12 +241,20 @@ class DPSyn:
         inner: Marginal,
         public: CodedTable | None,
         targets: Sequence[Target],
+        progress: Progress,
     ) -> list[CodedTable]:
-        """Rows to choose from: a sample of the public ones, and rows that are updated until they fit the targets."""
+        """Rows to choose from: a sample of the public ones, and rows that are updated until they fit the targets.
+
+        Without time for all of it they are updated less often, and exchange less.
+        """
         found = [] if public is None else [sampled(public, curator.coins)]
         if regime is not Regime.PUBLIC:
             domain = Domain(curator.domain[name] for name in inner)
-            found.append(Records(domain, targets, POOL).draw(POOL, curator.coins))
+            each = UPDATED * POOL * len(targets)
+            iterations = progress.affords(ITERATIONS, each, 0)
+            progress.worked(iterations * each)
+            exchanges = progress.affords(EXCHANGES, each, 0)
+            found.append(Records(domain, targets, POOL).made(POOL, curator.coins, iterations, exchanges))
         return found
 
 
@@ -259,10 +276,10 @@ def public_rows(curator: Curator, inner: Marginal) -> CodedTable | None:
     return {name: rows[name] for name in inner}
 
 
-def sampled(rows: CodedTable, coins: np.random.Generator) -> CodedTable:
+def sampled(rows: CodedTable, rng: np.random.Generator) -> CodedTable:
     """At most as many of the rows as a pool takes, at random."""
     count = len(next(iter(rows.values())))
-    chosen = coins.permutation(count)[:POOL]
+    chosen = rng.permutation(count)[:POOL]
     return {name: codes[chosen] for name, codes in rows.items()}
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, ClassVar
 
@@ -19,6 +19,7 @@ from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import Curator
 from hedgerow.errors import LimitError, OptionError
 from hedgerow.methods.method import About
+from hedgerow.methods.option import Options, option
 from hedgerow.methods.shared.documents import attributes_of, read_list, read_names
 from hedgerow.methods.shared.public import Relations, forest
 from hedgerow.models.histograms import Histograms, Part
@@ -28,7 +29,7 @@ from hedgerow.progress import Progress
 TOTAL_SHARE = 0.01
 MOST_CELLS = 1 << 30
 """Every cell of a group gets noise, so a wider group would never end."""
-TELLS = 0.5
+LEAST_TOLD_SHARE = 0.5
 """Two columns are one group if one of them tells this part of what the other holds, in a public table."""
 MOST_LEARNT_CELLS = 4_000_000
 """The widest group that is learnt; most groups of the original are narrower."""
@@ -40,18 +41,16 @@ def read_groups(value: Any) -> tuple[tuple[str, ...], ...]:
 
 
 @dataclass(frozen=True)
-class FieldGroups:
+class FieldGroups(Options):
     """Joint histograms of column groups."""
 
-    groups: tuple[tuple[str, ...], ...] = field(
-        default=(),
-        metadata={
-            "help": "lists of columns, as a YAML file, or learnt from --public; columns in none of them stand alone",
-            "read": read_groups,
-        },
+    groups: tuple[tuple[str, ...], ...] = option(
+        (),
+        "lists of columns, as a YAML file, or learnt from --public; columns in none of them stand alone",
+        read=read_groups,
     )
-    threshold: float = field(
-        default=1.9, metadata={"help": "a cell is kept from this · noise scale · log10(cells) on (Laplace noise)"}
+    threshold: float = option(
+        1.9, "a cell is kept from this · noise scale · log10(cells) on (Laplace noise)", at_least=0
     )
 
     about: ClassVar[About] = About(
@@ -75,10 +74,6 @@ class FieldGroups:
             "1 % of the budget buys the number of rows; the original always wrote 800,000.",
         ),
     )
-
-    def __post_init__(self) -> None:
-        if not (math.isfinite(self.threshold) and self.threshold >= 0):
-            raise OptionError(f"threshold must be a number of at least 0, got {self.threshold}. Nothing was read.")
 
     def run(self, curator: Curator, progress: Progress) -> Model:
         domain = curator.domain
@@ -106,7 +101,7 @@ class FieldGroups:
                 if name in taken:
                     raise OptionError(
                         f'group {number} holds "{name}", which group {taken[name]} already holds; a column belongs '
-                        "to one group. Nothing was spent."
+                        "to one group."
                     )
                 taken[name] = number
             _refuse_wide(domain, marginal, f"group {number}")
@@ -133,7 +128,7 @@ def learnt_groups(curator: Curator, public: CodedTable) -> list[Marginal]:
     strong = {
         pair: information
         for pair, information in relations.information().items()
-        if information > TELLS * min(entropy[name] for name in pair)
+        if information > LEAST_TOLD_SHARE * min(entropy[name] for name in pair)
     }
     columns = dict.fromkeys(curator.columns.values())
     trees = forest(columns, strong, lambda tree: domain.cells(tuple(tree)) <= MOST_LEARNT_CELLS).trees
@@ -154,5 +149,5 @@ def _refuse_wide(domain: Domain, marginal: Marginal, what: str) -> None:
     if cells > MOST_CELLS:
         raise LimitError(
             f"{what} ({' × '.join(marginal)}) has {cells:,} cells; at most {MOST_CELLS:,} can get noise. "
-            "Nothing was spent. Hint: split the group, or declare bins."
+            "Hint: split the group, or declare bins."
         )

@@ -10,8 +10,8 @@ measured in one go; and where the budget is large, pairs that no model can hold 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,15 +19,18 @@ from hedgerow.budget.amounts import Amount
 from hedgerow.coded.domain import CodedTable, Domain, Marginal
 from hedgerow.coded.measurement import Measurement, Noise
 from hedgerow.coded.query import MarginalQuery
-from hedgerow.curator import Candidate, Curator, Recoding
-from hedgerow.errors import OptionError
+from hedgerow.coded.recoding import Recoding
+from hedgerow.curator import Candidate, Curator
 from hedgerow.methods.method import About
+from hedgerow.methods.option import Options, option
 from hedgerow.methods.privsyn import trade_off
+from hedgerow.methods.shared import options
+from hedgerow.methods.shared.blocks import FEWEST_BLOCKS, offer_blocks
 from hedgerow.methods.shared.columns import Columns
 from hedgerow.methods.shared.coverings import covering, pairs_of
 from hedgerow.methods.shared.public import Relations, forest
-from hedgerow.methods.shared.rounds import considered, contribution, next_budget, offers, within
-from hedgerow.methods.shared.start import measure_one_ways, start
+from hedgerow.methods.shared.rounds import Offer, Round, Rounds, Strategy, adapted, drawn_by_lot
+from hedgerow.methods.shared.start import first_measurements, measure_one_ways
 from hedgerow.methods.shared.views import measure, shrunk
 from hedgerow.methods.shared.workloads import closure, workload_of
 from hedgerow.models.consistency import View, consistent
@@ -40,46 +43,43 @@ from hedgerow.progress import Limits, Progress
 
 LEAST_SHARE = 0.05
 """The single columns' part of the budget, at least."""
-NARROW = 16
-"""Where columns have fewer codes than this on average, more picks are planned, up to `MORE` times as many."""
-MORE = 4.0
-FEWEST = 4
-"""A marginal in fewer blocks tells nothing of a relation: the least pair has 2 × 2 cells."""
-LOOKS = 64
-"""Rounds that are planned at most; where there are more picks, a round makes several."""
-FEWEST_LOOKS = 16
-LOOKED_AT = 250_000
-"""Marginals that all rounds together look at, about: where each has many, there are fewer rounds, but not fewest."""
-WORTH = 0.5
-"""Views, and pairs beyond the model, are measured where their expected noise is at most this part of the rows."""
-BEYOND = 0.35
+FEW_CODES = 16
+MOST_PICKS_FACTOR = 4.0
+"""Where columns have fewer codes than this on average, more picks are planned, up to so many times as many."""
+MOST_ROUNDS = 64
+FEWEST_ROUNDS = 16
+"""Rounds that are planned; where there are more picks, a round makes several."""
+MARGINALS_IN_ALL = 250_000
+"""Marginals that all rounds together go through, about: where each has many, there are fewer rounds, but not fewest."""
+MOST_NOISE_SHARE = 0.5
+"""Views, and pairs outside the model, are measured where their expected noise is at most this part of the rows."""
+OUTSIDE_SHARE = 0.35
 """The part of the budget for pairs that the model cannot hold."""
-SCORING = 0.1
+SCORING_SHARE = 0.1
 """What of that finds them."""
-SHARP = 0.005
+MOST_SCORE_NOISE = 0.005
 """They are looked for where the scores' noise is at most this part of the rows."""
 MOST_PAIRS = 5_000
 """More pairs, or marginals that views would have to hold, are not looked at all at once."""
-CERTAIN = 1e6
+FIXED_WEIGHT = 1e6
 """The weight of columns, when pairs are made to agree with them: they are not to move."""
 
 
 @dataclass(frozen=True)
-class Hedge:
+class Hedge(Options, Strategy):
     """Several resolutions, adaptive, shrunk."""
 
-    workload: str = field(default="3", metadata={"help": "marginals that matter: a degree, or a file"})
-    target: str = field(default="", metadata={"help": "a column whose marginals weigh more"})
-    picks: float = field(
-        default=2.0, metadata={"help": "planned marginals per attribute; up to four times as many on narrow domains"}
+    workload: str = options.workload()
+    target: str = options.target()
+    picks: float = options.rounds(
+        2.0, "planned marginals per attribute; up to four times as many where columns have few codes"
     )
-    measuring: float = field(default=0.9, metadata={"help": "part of a pick's budget that measures, the rest chooses"})
-    noise: float = field(default=0.25, metadata={"help": "expected noise of a marginal as a part of the rows, at most"})
-    size: float = field(default=4.0, metadata={"help": "largest model in MB, reached as the budget is spent"})
-
-    accounting: Literal["gdp", "zcdp"] = field(
-        default="gdp", metadata={"help": "gdp, or zcdp for the published budget (comparisons only)"}
+    measuring: float = options.measuring(0.9, of="a pick's")
+    noise: float = option(
+        0.25, "expected noise of a marginal as a part of the rows, at most: larger means more blocks", above=0
     )
+    size: float = options.size(4.0)
+    accounting: str = options.accounting()
 
     about: ClassVar[About] = About(
         name="hedge",
@@ -97,106 +97,94 @@ class Hedge:
         ),
     )
 
-    def __post_init__(self) -> None:
-        if not (self.picks > 0 and 0 < self.measuring < 1 and self.noise > 0):
-            raise OptionError("hedge: picks and noise must be above 0, measuring between 0 and 1. Nothing was read.")
-
     def run(self, curator: Curator, progress: Progress) -> Model:
         whole = curator.remaining
         workload = workload_of(curator, self.workload, self.target)
         with progress.phase("measure every column"):
-            begun = start(curator, LEAST_SHARE)
-            columns = Columns.known_from(curator.domain, begun.one_ways, begun.total)
+            first = first_measurements(curator, LEAST_SHARE)
+            columns = Columns.known_from(curator.domain, first.one_ways, first.total)
         recoding = self.coarsening(curator, columns)
         coarse = curator.recode(recoding)
         measured = columns.measurements(recoding)
         prior = first_model(coarse, columns, recoding, self.size / 4, progress.limits)
-        wanted = {m: weight for m, weight in closure(workload, coarse.domain).items() if len(m) > 1}
         views = self.views(coarse, workload.weights, columns.total)
         if views:
             with progress.phase("measure everything at once"):
                 measured += coarse.measure([MarginalQuery(coarse.domain, v) for v in views], spend=coarse.remaining)
                 model: Model = fit_near(prior, measured, limits=progress.limits)
         else:
-            model = self.grown(coarse, whole, Fit(prior, prior, measured, progress.limits), wanted, progress)
+            rounds = Rounds(
+                coarse,
+                {m: weight for m, weight in closure(workload, coarse.domain).items() if len(m) > 1},
+                prior,
+                measured,
+                lambda last, known, rough: fit_near(prior, known, limits=progress.limits, rough=rough),
+                otherwise=lambda spend: measure_one_ways(coarse, spend),
+                whole=whole,
+                progress=progress,
+            )
+            model = self.grown(coarse, rounds, progress)
         return columns.expand(model, recoding)
 
-    def grown(
-        self, curator: Curator, whole: Amount, fitted: Fit, wanted: Mapping[Marginal, float], progress: Progress
-    ) -> Model:
+    def grown(self, curator: Curator, rounds: Rounds, progress: Progress) -> Model:
         """Measure round by round what fits into the model, then what does not; if nothing stands out, go on."""
-        pairs = [marginal for marginal in wanted if len(marginal) == 2]
-        reserved = curator.remaining.share(BEYOND)
-        if not self.sees(curator, reserved, pairs, fitted.model.total):
+        pairs = [marginal for marginal in rounds.wanted if len(marginal) == 2]
+        reserved = curator.remaining.share(OUTSIDE_SHARE)
+        if not can_tell_pairs(curator, reserved, pairs, rounds.model.total):
             reserved = curator.remaining.share(0)
         with progress.phase("choose and measure marginals", 100):
-            self.spend(curator, whole, reserved, fitted, wanted, progress)
+            rounds.run(self, self.planned(curator), reserved)
         if curator.remaining and not progress.out_of_time():
             with progress.phase("measure pairs beyond the model"):
-                targets = beyond(curator, fitted.model, pairs)
+                targets = measure_outside(curator, rounds.model, pairs)
             if targets:
-                return Adjusted(fitted.model, targets)
-        if curator.remaining:
-            self.spend(curator, whole, whole.share(0), fitted, wanted, progress)
-        return fitted.model
+                return Adjusted(rounds.model, targets)
+        return rounds.run(self, self.planned(curator))
 
-    def spend(
-        self,
-        curator: Curator,
-        whole: Amount,
-        reserved: Amount,
-        fitted: Fit,
-        wanted: Mapping[Marginal, float],
-        progress: Progress,
-    ) -> None:
-        """Rounds until no more is left than what is reserved."""
-        least = budget = self.planned(curator)
-        while curator.remaining.units > reserved.units:
-            free = curator.remaining - reserved
-            budget = self.affordable(curator, free, budget, fitted.model.total)
-            offered = considered(curator, list(wanted))
-            looks = min(LOOKS, max(FEWEST_LOOKS, LOOKED_AT // max(1, len(offered))))
-            many = max(1, free.units // (looks * budget.units))  # picks a round, so that `looks` rounds spend it
-            if progress.out_of_time() or free.units < 2 * many * budget.units:
-                budget = Amount(free.currency, free.units // many)  # the last round spends everything
-            used = 1 - curator.remaining.units / whole.units
-            answers = self.round(curator, free, budget, many, fitted.model, wanted, offered, used)
-            before = fitted.model
-            fitted.learn(answers or measure_one_ways(curator, free), rough=curator.remaining.units > reserved.units)
-            if answers:
-                moved = float(np.mean([contribution(answer, before, fitted.model) for answer in answers]))
-                budget = next_budget(budget, least, moved)
-            progress.step(100 * many * budget.units // whole.units)
+    def tells(self, now: Round) -> bool:
+        """Whether the noise allows the fewest blocks that tell something."""
+        return self.blocks(now.noise, now.model.total) >= FEWEST_BLOCKS
+
+    def consider(self, curator: Curator, wanted: Sequence[Marginal]) -> Sequence[Marginal]:
+        return drawn_by_lot(curator, wanted)
+
+    def picks_a_round(self, free: Amount, budget: Amount, considered: int) -> int:
+        """As many as spend all that is free in the planned number of rounds."""
+        rounds = min(MOST_ROUNDS, max(FEWEST_ROUNDS, MARGINALS_IN_ALL // max(1, considered)))
+        return max(1, free.units // (rounds * budget.units))
+
+    def propose(self, now: Round) -> Offer:
+        """Blocks of the marginals that the model has room for by its schedule, or at all."""
+        blocks = self.blocks(now.noise, now.model.total)
+        if blocks < FEWEST_BLOCKS:
+            return Offer([], now.model, self.size)
+        for megabytes in (self.size * now.used, self.size):
+            marginals = now.fitting(now.considered, megabytes)
+            if marginals:
+                break
+        return offer_blocks(now, marginals, blocks, megabytes)
+
+    def next_budget(self, budget: Amount, planned: Amount, moved: float) -> Amount:
+        return adapted(budget, planned, moved)
+
+    def planned(self, curator: Curator) -> Amount:
+        """A pick's budget, were all to cost the same: many narrow marginals, or few wide ones."""
+        domain = curator.domain
+        mean = sum(attribute.size for attribute in domain) / len(domain)
+        picks = self.picks * len(domain) * min(MOST_PICKS_FACTOR, max(1.0, FEW_CODES / mean))
+        return curator.remaining.share(min(1.0, 1 / picks))
+
+    def blocks(self, noise: Noise, total: float) -> int:
+        """In how many blocks a marginal is measured with this noise."""
+        return int(self.noise * total / noise.mean_absolute)
 
     def coarsening(self, curator: Curator, columns: Columns) -> Recoding:
         """Merge what a pair with the least other column could not tell apart anyway."""
         planned = self.planned(curator)
         if not planned:
             return Recoding(curator.domain, {})
-        return columns.coarsening(max(2.0, self.blocks(curator, planned, columns.total) / 2))
-
-    def planned(self, curator: Curator) -> Amount:
-        """A pick's budget, were all to cost the same: many narrow marginals, or few wide ones."""
-        domain = curator.domain
-        mean = sum(attribute.size for attribute in domain) / len(domain)
-        picks = self.picks * len(domain) * min(MORE, max(1.0, NARROW / mean))
-        return curator.remaining.share(min(1.0, 1 / picks))
-
-    def blocks(self, curator: Curator, budget: Amount, total: float) -> int:
-        """In how many blocks a pick for this budget is measured."""
-        return int(self.noise * total / curator.noise(budget.share(self.measuring))[0].mean_absolute)
-
-    def affordable(self, curator: Curator, free: Amount, budget: Amount, total: float) -> Amount:
-        """A pick's budget, doubled until its noise allows the fewest blocks that tell something."""
-        while budget and budget <= free and self.blocks(curator, budget, total) < FEWEST:
-            budget = budget + budget
-        return budget if budget and budget <= free else free
-
-    def sees(self, curator: Curator, reserved: Amount, pairs: Sequence[Marginal], total: float) -> bool:
-        """Whether the noise on the scores of all pairs is small enough to tell the wrong ones from the right."""
-        if not reserved or not 0 < len(pairs) <= MOST_PAIRS:
-            return False
-        return curator.noise(reserved.share(SCORING), [1.0] * len(pairs))[0].scale <= SHARP * total
+        noise = curator.noise(planned.share(self.measuring))[0]
+        return columns.coarsening(max(2.0, self.blocks(noise, columns.total) / 2))
 
     def views(self, curator: Curator, workload: Mapping[Marginal, float], total: float) -> list[Marginal]:
         """Marginals that hold the workload, where one model can hold them all and noise does not drown them."""
@@ -207,68 +195,27 @@ class Hedge:
         if size(domain, found) > most:
             return []
         noise = curator.noise(curator.remaining, [1.0] * len(found))[0].mean_absolute
-        return found if noise * max(map(domain.cells, found)) <= WORTH * total else []
-
-    def round(
-        self,
-        curator: Curator,
-        free: Amount,
-        budget: Amount,
-        many: int,
-        model: GraphicalModel,
-        wanted: Mapping[Marginal, float],
-        offered: Sequence[Marginal],
-        used: float,
-    ) -> list[Measurement]:
-        """Choose so many marginals, each for `budget`, and measure their blocks; none where none is worth its noise."""
-        domain, measuring = curator.domain, budget.share(self.measuring)
-        blocks = self.blocks(curator, budget, model.total)
-        most = self.size * used
-        marginals = within(domain, model.cliques, offered, most)
-        if not marginals:  # the schedule leaves no room yet
-            most = self.size
-            marginals = within(domain, model.cliques, offered, most)
-        if blocks < FEWEST or not marginals:
-            return []
-        candidates, known = offers(domain, model, wanted, marginals, blocks, curator.noise(measuring)[0])
-        pool = curator.pool(candidates, against=known)
-        chosen: list[MarginalQuery] = []
-        while marginals and len(chosen) < many:
-            open_to = set(marginals)
-            among = np.flatnonzero([candidate.query.attributes in open_to for candidate in candidates])
-            chosen.append(candidates[pool.select(among, spend=budget - measuring)].query)
-            taken = [query.attributes for query in chosen]
-            left = [marginal for marginal in marginals if marginal not in taken]
-            marginals = within(domain, [*model.cliques, *taken], left, most) if len(chosen) < many else []
-        picked = free - Amount(free.currency, len(chosen) * (budget - measuring).units)
-        spend = Amount(free.currency, len(chosen) * measuring.units)
-        return curator.measure(chosen, spend=picked if (picked - spend).units < budget.units // 2 else spend)
+        return found if noise * max(map(domain.cells, found)) <= MOST_NOISE_SHARE * total else []
 
 
-@dataclass
-class Fit:
-    """A model that learns measurement by measurement, and never strays from its prior further than they say."""
-
-    prior: GraphicalModel
-    model: GraphicalModel
-    measured: list[Measurement]
-    limits: Limits
-
-    def learn(self, answers: Sequence[Measurement], rough: bool) -> None:
-        self.measured += answers
-        self.model = fit_near(self.prior, self.measured, limits=self.limits, rough=rough)
+def can_tell_pairs(curator: Curator, reserved: Amount, pairs: Sequence[Marginal], total: float) -> bool:
+    """Whether the noise on the scores of all pairs is small enough to tell the wrong ones from the right."""
+    if not reserved or not 0 < len(pairs) <= MOST_PAIRS:
+        return False
+    noise = curator.noise(reserved.share(SCORING_SHARE), [1.0] * len(pairs))[0]
+    return noise.scale <= MOST_SCORE_NOISE * total
 
 
-def beyond(curator: Curator, model: GraphicalModel, pairs: Sequence[Marginal]) -> list[Target]:
+def measure_outside(curator: Curator, model: GraphicalModel, pairs: Sequence[Marginal]) -> list[Target]:
     """Pairs that the model gets wrong, measured with all that is left, and what it knows itself: targets for its rows.
 
     Which pairs is PrivSyn's trade-off (Zhang et al. 2021) between the noise of measuring a pair and what it would be
     wrong by otherwise. What noise could explain of an answer's distance from the model is taken off.
     """
     domain = curator.domain
-    scoring = curator.remaining.share(SCORING)
+    scoring = curator.remaining.share(SCORING_SHARE)
     noise = curator.noise(curator.remaining - scoring)[0]
-    worth = [pair for pair in pairs if noise.mean_absolute * domain.cells(pair) <= WORTH * model.total]
+    worth = [pair for pair in pairs if noise.mean_absolute * domain.cells(pair) <= MOST_NOISE_SHARE * model.total]
     if not worth:
         return []
     scores = curator.score([Candidate(MarginalQuery(domain, pair)) for pair in worth], against=model, spend=scoring)
@@ -276,9 +223,9 @@ def beyond(curator: Curator, model: GraphicalModel, pairs: Sequence[Marginal]) -
     kept = trade_off(np.clip(scores, 0.0, 2 * model.total), cells, noise)
     if not kept:
         return []
-    measured = measure(curator, [worth[place] for place in kept], curator.remaining)
+    measured = measure(curator, [worth[index] for index in kept], curator.remaining)
     views = [shrunk(view, model.marginal(view.marginal)) for view in measured]
-    alone = [View((name,), model.marginal((name,)), CERTAIN) for name in domain.names]
+    alone = [View((name,), model.marginal((name,)), FIXED_WEIGHT) for name in domain.names]
     agreed = [view for view in consistent([*views, *alone], model.total) if len(view.marginal) > 1]
     held = [(clique, model.marginal(clique)) for clique in model.cliques if len(clique) > 1]
     return [Target.of(marginal, counts) for marginal, counts in [*((v.marginal, v.counts) for v in agreed), *held]]
@@ -296,7 +243,7 @@ def first_model(
 
 
 def public_pairs(
-    domain: Domain, table: CodedTable, total: float, megabytes: float, coins: np.random.Generator
+    domain: Domain, table: CodedTable, total: float, megabytes: float, rng: np.random.Generator
 ) -> list[Measurement]:
     """A tree of the pairs that depend most on each other in public rows, scaled to the private total.
 
@@ -304,7 +251,7 @@ def public_pairs(
     """
     rows = len(next(iter(table.values())))
     most = megabytes * 2**20 / 8 / len(domain)
-    relations = Relations(domain, table, coins).information()
+    relations = Relations(domain, table, rng).information()
     strong = {pair: value for pair, value in relations.items() if value > 0 and domain.cells(pair) <= most}
     pairs = forest([(name,) for name in domain.names], strong).pairs
     found = []

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Any, ClassVar, NamedTuple
 
@@ -16,9 +16,12 @@ import numpy as np
 from hedgerow.coded.domain import CodedTable, Domain, Marginal
 from hedgerow.coded.measurement import Measurement, estimated_total
 from hedgerow.coded.query import MarginalQuery
-from hedgerow.curator import Curator, Recoding
+from hedgerow.coded.recoding import Recoding
+from hedgerow.curator import Curator
 from hedgerow.errors import OptionError
 from hedgerow.methods.method import About
+from hedgerow.methods.option import Options, option
+from hedgerow.methods.shared import options
 from hedgerow.methods.shared.compression import Compression, compress
 from hedgerow.methods.shared.documents import attributes_of, read_list, read_names
 from hedgerow.methods.shared.public import Relations, forest
@@ -29,9 +32,9 @@ from hedgerow.models.graphical.junction import plan
 from hedgerow.models.model import Model
 from hedgerow.progress import Progress
 
-ROUND = 0.5
+ROUND_SHARE = 0.5
 """Each of the two rounds gets half of the budget, so both have the same noise."""
-MISSED = 0.1
+LEAST_MISSED = 0.1
 """A triple is learnt from a public table if its two pairs miss it by this L1 distance, as the authors chose."""
 
 
@@ -65,38 +68,29 @@ def read_weights(value: Any) -> tuple[tuple[str, float], ...]:
 
 
 @dataclass(frozen=True)
-class Match3:
+class Match3(Options):
     """Two rounds of Gaussian noise, the second on what the first showed to be there."""
 
-    marginals: tuple[Wanted, ...] = field(
-        default=(),
-        metadata={
-            "help": "what the second round measures, as a YAML file, or learnt from --public; else neighbours in pairs",
-            "read": read_marginals,
-        },
+    marginals: tuple[Wanted, ...] = option(
+        (),
+        "what the second round measures, as a YAML file, or learnt from --public; else neighbours in pairs",
+        read=read_marginals,
     )
-    columns: tuple[tuple[str, float], ...] = field(
-        default=(),
-        metadata={"help": "weights of columns in the first round, such as wage:2; 1 otherwise", "read": read_weights},
+    columns: tuple[tuple[str, float], ...] = option(
+        (), "weights of columns in the first round, such as wage:2; 1 otherwise", read=read_weights
     )
-    merge: float = field(
-        default=3.0, metadata={"help": "merge values whose noisy count is below this many standard deviations"}
+    merge: float = options.merge()
+    exempt: tuple[str, ...] = option(
+        (),
+        "columns whose values are never merged, with commas between them; those with levels never are",
+        read=lambda value: read_names(value, "exempt"),
     )
-    exempt: tuple[str, ...] = field(
-        default=(),
-        metadata={
-            "help": "columns whose values are never merged, with commas between them",
-            "read": lambda value: read_names(value, "exempt"),
-        },
+    support: Families = option(
+        (),
+        "COLUMN:FILE, a CSV of code,family: only the family with the largest noisy count is kept apart",
+        read=read_families,
     )
-    support: Families = field(
-        default=(),
-        metadata={
-            "help": "COLUMN:FILE, a CSV of code,family: only the family with the largest noisy count is kept apart",
-            "read": read_families,
-        },
-    )
-    most_cells: int = field(default=1_000_000, metadata={"help": "leave out marginals with as many cells or more"})
+    most_cells: int = option(1_000_000, "leave out marginals with as many cells or more", at_least=2)
 
     about: ClassVar[About] = About(
         name="match3",
@@ -122,10 +116,6 @@ class Match3:
         ),
     )
 
-    def __post_init__(self) -> None:
-        if not self.most_cells > 1:
-            raise OptionError(f"most_cells must be at least 2, got {self.most_cells}. Nothing was read.")
-
     def run(self, curator: Curator, progress: Progress) -> Model:
         with progress.phase("list the marginals"):
             wanted = self.wanted(curator)
@@ -136,7 +126,7 @@ class Match3:
         exempt = {attribute for name in self.exempt for attribute in named(curator, name)}
         exempt |= {attribute for each in wanted for attribute, _ in each.levels}
         with progress.phase("measure every column"):
-            one_ways = measure_one_ways(curator, curator.remaining.share(ROUND), weights)
+            one_ways = measure_one_ways(curator, curator.remaining.share(ROUND_SHARE), weights)
         compression = self.compression(curator.domain, one_ways, exempt, families)
         merged = curator.recode(compression.recoding)
         with progress.phase("measure the marginals"):
@@ -168,7 +158,7 @@ class Match3:
             names = domain.marginal(a for name in each.attributes for a in named(curator, name, what))
             strange = [name for name, _ in each.levels if name not in names]
             if strange:
-                raise OptionError(f'{what} has levels of "{strange[0]}", which it does not hold. Nothing was spent.')
+                raise OptionError(f'{what} has levels of "{strange[0]}", which it does not hold.')
             found.setdefault((names, each.levels), Wanted(names, each.weight, each.levels))
         return list(found.values())
 
@@ -221,7 +211,7 @@ def learnt_marginals(curator: Curator, public: CodedTable, most_cells: int) -> l
         for first, second in combinations(around, 2):
             if relations.cells((centre, first, second)) < most_cells:
                 missed[first, second] = relations.missed(centre, first, second)
-        missed = {pair: distance for pair, distance in missed.items() if distance >= MISSED}
+        missed = {pair: distance for pair, distance in missed.items() if distance >= LEAST_MISSED}
         for pair in forest([(name,) for name in around], missed).pairs:
             found += [pair, (centre, *pair)]
     return list(dict.fromkeys(domain.marginal(marginal) for marginal in found))

@@ -7,9 +7,8 @@ synthetic data", Journal of Privacy and Confidentiality 11(3).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from itertools import combinations
-from typing import ClassVar, Literal
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,9 +18,12 @@ from hedgerow.coded.measurement import Measurement
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import Candidate, Curator
 from hedgerow.methods.method import About
+from hedgerow.methods.option import Options, option
+from hedgerow.methods.shared import options
 from hedgerow.methods.shared.columns import Columns
 from hedgerow.methods.shared.compression import compress
-from hedgerow.methods.shared.start import measure_one_ways, start
+from hedgerow.methods.shared.start import first_measurements, measure_one_ways
+from hedgerow.methods.shared.workloads import MOST_MARGINALS, some_pairs
 from hedgerow.models.graphical.estimation import fit
 from hedgerow.models.graphical.model import GraphicalModel
 from hedgerow.models.model import Model
@@ -32,22 +34,18 @@ LEAST_SHARE = 1 / 3
 LEAST_IMPURITY = 0.25
 """Columns that vary less than this weigh as if they varied this much: a weight is paid for in noise."""
 
+PAIR = 150_000
+"""Work of a pair that is scored and chosen among."""
+
 
 @dataclass(frozen=True)
-class MST:
+class MST(Options):
     """A tree of pairs."""
 
-    merge: float = field(
-        default=3.0, metadata={"help": "merge values whose noisy count is below this many standard deviations"}
-    )
-    choosing: float = field(default=0.3, metadata={"help": "part of what the columns leave that chooses pairs"})
-    worth: float = field(
-        default=0.25, metadata={"help": "leave out pairs whose expected noise exceeds this part of the rows"}
-    )
-
-    accounting: Literal["gdp", "zcdp"] = field(
-        default="gdp", metadata={"help": "gdp, or zcdp for the published budget (comparisons only)"}
-    )
+    merge: float = options.merge()
+    choosing: float = option(0.3, "part of what the columns leave that chooses pairs", above=0, below=1)
+    worth: float = options.worth(0.25, "pairs")
+    accounting: str = options.accounting()
 
     about: ClassVar[About] = About(
         name="mst",
@@ -75,20 +73,20 @@ class MST:
 
     def run(self, curator: Curator, progress: Progress) -> Model:
         with progress.phase("measure every column"):
-            begun = start(curator, LEAST_SHARE)
-        columns = Columns.known_from(curator.domain, begun.one_ways, begun.total)
-        compression = compress(curator.domain, begun.one_ways, self.merge)
+            first = first_measurements(curator, LEAST_SHARE)
+        columns = Columns.known_from(curator.domain, first.one_ways, first.total)
+        compression = compress(curator.domain, first.one_ways, self.merge)
         compressed = curator.recode(compression.recoding)
         measured = columns.measurements(compression.recoding)
         with progress.phase("fit columns"):
-            model = fit(compressed.domain, measured, total=begun.total, limits=progress.limits)
+            model = fit(compressed.domain, measured, total=first.total, limits=progress.limits)
         if curator.remaining:
             with progress.phase("choose and measure pairs"):
                 measured += self.tree(compressed, model, progress) or compression.reexpress(
                     measure_one_ways(curator, curator.remaining)  # nothing is worth a pair
                 )
             with progress.phase("fit"):
-                model = fit(compressed.domain, measured, total=begun.total, start=model, limits=progress.limits)
+                model = fit(compressed.domain, measured, total=first.total, start=model, limits=progress.limits)
         return columns.expand(model, compression.recoding)
 
     def tree(self, curator: Curator, model: GraphicalModel, progress: Progress) -> list[Measurement]:
@@ -96,7 +94,7 @@ class MST:
         domain = curator.domain
         selection = curator.remaining.share(self.choosing)
         edges = len(domain) - 1
-        candidates = self.worthwhile(curator, curator.remaining - selection, edges, model)
+        candidates = self.worthwhile(curator, curator.remaining - selection, edges, model, progress)
         if not candidates:
             return []
         pool = curator.pool(candidates, against=model)
@@ -104,16 +102,22 @@ class MST:
         component = np.arange(len(domain))
         chosen: list[MarginalQuery] = []
         while len(left := np.flatnonzero(component[ends[:, 0]] != component[ends[:, 1]])):
-            place = pool.select(left, spend=selection.share(1 / edges))
-            chosen.append(candidates[place].query)
-            first, second = component[ends[place]]
+            index = pool.select(left, spend=selection.share(1 / edges))
+            chosen.append(candidates[index].query)
+            first, second = component[ends[index]]
             component[component == second] = first
             progress.step()
+            if progress.out_of_time():
+                break  # a forest will do
         weights = [query.cells ** (1 / 3) for query in chosen]  # the least sum of absolute errors
         return curator.measure(chosen, spend=curator.remaining, weights=weights)
 
-    def worthwhile(self, curator: Curator, spend: Amount, edges: int, model: GraphicalModel) -> list[Candidate]:
+    def worthwhile(
+        self, curator: Curator, spend: Amount, edges: int, model: GraphicalModel, progress: Progress
+    ) -> list[Candidate]:
         """Pairs that are not all noise: expected absolute noise at most `worth` of the rows.
+
+        Where there are more than can be scored in the time allowed, lots decide which are looked at.
 
         A pair weighs more when its columns vary little, so that the order of the scores is closer to that of mutual
         information, which gives the tree that is nearest to the table (Chow, Liu 1968).
@@ -122,7 +126,8 @@ class MST:
             return []
         noise = curator.noise(spend, [1.0] * edges)[0].mean_absolute
         varies = {name: max(LEAST_IMPURITY, impurity(model.marginal((name,)))) for name in curator.domain.names}
-        queries = (MarginalQuery(curator.domain, pair) for pair in combinations(curator.domain.names, 2))
+        most = progress.affords(MOST_MARGINALS, PAIR, edges)
+        queries = (MarginalQuery(curator.domain, pair) for pair in some_pairs(curator, most))
         return [
             Candidate(
                 query,

@@ -6,29 +6,36 @@ as in McKenna, Sheldon, Miklau (2019), "Graphical-model based estimation and inf
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import Candidate, Curator
 from hedgerow.methods.method import About
-from hedgerow.methods.shared.workloads import workload_of
+from hedgerow.methods.option import Options
+from hedgerow.methods.shared import options
+from hedgerow.methods.shared.workloads import by_lot, workload_of
 from hedgerow.models.graphical.estimation import fit
 from hedgerow.models.graphical.junction import sizes_with
 from hedgerow.models.graphical.model import GraphicalModel
 from hedgerow.models.model import Model
 from hedgerow.progress import Progress
 
+MARGINAL = 200_000
+"""Work of a marginal that is sized and scored."""
+FEWEST = 500
+"""Marginals that a round looks at, however little time is left."""
+
 
 @dataclass(frozen=True)
-class MWEM:
+class MWEM(Options):
     """A fixed number of rounds, each on the marginal that is furthest off."""
 
-    workload: str = field(default="2", metadata={"help": "marginals that matter: a degree, or a file"})
-    target: str = field(default="", metadata={"help": "a column whose marginals weigh more"})
-    rounds: float = field(default=1.0, metadata={"help": "rounds per attribute"})
-    measuring: float = field(default=0.9, metadata={"help": "part of a round's budget that measures, the rest chooses"})
-    size: float = field(default=25.0, metadata={"help": "largest model in MB"})
+    workload: str = options.workload("2")
+    target: str = options.target()
+    rounds: float = options.rounds(1.0, "rounds per attribute")
+    measuring: float = options.measuring(0.9)
+    size: float = options.size(25.0, when="")
 
     about: ClassVar[About] = About(
         name="mwem",
@@ -54,10 +61,11 @@ class MWEM:
             for number, spend in enumerate(spends, start=1):
                 if progress.out_of_time() or number == rounds:
                     spend = curator.remaining
-                sizes = sizes_with(domain, model.cliques, list(wanted))
+                looked_at = by_lot(curator, list(wanted), progress.affords(len(wanted), MARGINAL, FEWEST))
+                sizes = sizes_with(domain, model.cliques, looked_at)
                 candidates = [
-                    Candidate(MarginalQuery(domain, marginal), weight)
-                    for (marginal, weight), size in zip(wanted.items(), sizes, strict=True)
+                    Candidate(MarginalQuery(domain, marginal), wanted[marginal])
+                    for marginal, size in zip(looked_at, sizes, strict=True)
                     if size <= self.size * 2**20
                 ]
                 measuring = spend.share(self.measuring)

@@ -7,62 +7,56 @@ budget is a function of noisy answers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 from hedgerow.budget.amounts import Amount
-from hedgerow.coded.domain import Counts, Marginal
-from hedgerow.coded.measurement import Measurement
+from hedgerow.coded.domain import Marginal
+from hedgerow.coded.measurement import Noise
 from hedgerow.curator import Curator
-from hedgerow.errors import OptionError, listing, suggestion
 from hedgerow.methods.method import About
+from hedgerow.methods.option import Options, option
+from hedgerow.methods.shared import options
+from hedgerow.methods.shared.blocks import FEWEST_BLOCKS, Family, offer_blocks
 from hedgerow.methods.shared.compression import compress
-from hedgerow.methods.shared.rounds import considered, contribution, next_budget, offers, rough_calls, within
-from hedgerow.methods.shared.start import measure_one_ways, start
+from hedgerow.methods.shared.rounds import Offer, Round, Rounds, Strategy, adapted, drawn_by_lot, refit_from_last
+from hedgerow.methods.shared.start import first_measurements, measure_one_ways
 from hedgerow.methods.shared.workloads import closure, workload_of
-from hedgerow.models.graphical.estimation import MOST_CALLS, fit
-from hedgerow.models.graphical.model import GraphicalModel
+from hedgerow.models.graphical.estimation import fit
 from hedgerow.models.model import Model
-from hedgerow.models.partitions import Partitions, error_splits, mass_splits, sorted_merges
+from hedgerow.models.partitions import error_splits, mass_splits, sorted_merges
 from hedgerow.progress import Progress
 
-FAMILIES: Mapping[str, Callable[[Counts, int], Partitions]] = {
+FAMILIES: Mapping[str, Family] = {
     "mass": mass_splits,
     "error": error_splits,
     "sorted": sorted_merges,
 }
 CONTRIBUTION = 0.3
 """What a marginal is taken to contribute before it is measured, as a part of the rows."""
-FEWEST = 4
-"""A partition into fewer blocks tells nothing of a relation: the least pair has 2 × 2 cells."""
-MORE_ROUNDS = 4.0
+MOST_ROUNDS_FACTOR = 4.0
 """By how much the planned number of rounds may be exceeded."""
 
 
 @dataclass(frozen=True)
-class PPSyn:
+class PPSyn(Options, Strategy):
     """Partitions of marginals."""
 
-    workload: str = field(default="3", metadata={"help": "marginals that matter: a degree, or a file"})
-    target: str = field(default="", metadata={"help": "a column whose marginals weigh more"})
-    eta: float = field(default=0.5, metadata={"help": "noise of a measurement as a part of what it may contribute"})
-    rounds: float = field(
-        default=1.0, metadata={"help": "planned rounds per attribute; up to four times as many on narrow domains"}
+    workload: str = options.workload()
+    target: str = options.target()
+    eta: float = option(
+        0.5, "noise of a measurement as a part of what it may contribute: larger means more blocks", above=0
     )
-    one_ways: float = field(default=0.05, metadata={"help": "least part of the budget for single columns"})
-    measuring: float = field(
-        default=0.85, metadata={"help": "part of a round's budget that measures, the rest chooses"}
+    rounds: float = options.rounds(1.0, "planned rounds per attribute; up to four times as many on narrow domains")
+    one_ways: float = option(
+        0.05, "least part of the budget for single columns; more where public quantities say so", at_least=0, at_most=1
     )
-    partition: str = field(default="mass", metadata={"help": "how marginals are partitioned: mass, error or sorted"})
-    size: float = field(default=4.0, metadata={"help": "largest model in MB, reached as the budget is spent"})
-    merge: float = field(
-        default=3.0, metadata={"help": "merge values whose noisy count is below this many standard deviations"}
-    )
-
-    accounting: Literal["gdp", "zcdp"] = field(
-        default="gdp", metadata={"help": "gdp, or zcdp for the published budget (comparisons only)"}
-    )
+    measuring: float = options.measuring(0.85)
+    partition: str = option("mass", "how marginals are partitioned", one_of=tuple(FAMILIES))
+    size: float = options.size(4.0)
+    merge: float = options.merge()
+    accounting: str = options.accounting()
 
     about: ClassVar[About] = About(
         name="ppsyn",
@@ -86,68 +80,47 @@ class PPSyn:
         ),
     )
 
-    def __post_init__(self) -> None:
-        if self.partition not in FAMILIES:
-            raise OptionError(
-                f'ppsyn: partition must be one of {listing(FAMILIES)}, got "{self.partition}".'
-                f"{suggestion(self.partition, FAMILIES)} Nothing was read."
-            )
-        if not (self.eta > 0 and self.rounds > 0 and 0 < self.measuring < 1 and self.one_ways <= 1):
-            raise OptionError(
-                "ppsyn: eta and rounds must be above 0, measuring between 0 and 1, one_ways at most 1. "
-                "Nothing was read."
-            )
-
     def run(self, curator: Curator, progress: Progress) -> Model:
         whole = curator.remaining
         workload = workload_of(curator, self.workload, self.target)
         with progress.phase("measure every column"):
-            begun = start(curator, self.one_ways)
-        compression = compress(curator.domain, begun.one_ways, self.merge)
+            first = first_measurements(curator, self.one_ways)
+        compression = compress(curator.domain, first.one_ways, self.merge)
         compressed = curator.recode(compression.recoding)
-        wanted = {m: weight for m, weight in closure(workload, compressed.domain).items() if len(m) > 1}
-        measured = compression.reexpress(begun.one_ways)
-        model = fit(compressed.domain, measured, total=begun.total, limits=progress.limits)
-        least = budget = self.planned(compressed, model.total)
+        measured = compression.reexpress(first.one_ways)
+        rounds = Rounds(
+            compressed,
+            {m: weight for m, weight in closure(workload, compressed.domain).items() if len(m) > 1},
+            fit(compressed.domain, measured, total=first.total, limits=progress.limits),
+            measured,
+            refit_from_last(progress.limits),
+            otherwise=lambda spend: compression.reexpress(measure_one_ways(curator, spend)),
+            whole=whole,
+            progress=progress,
+        )
         with progress.phase("partition, choose and measure marginals", 100):
-            while curator.remaining:
-                budget = self.affordable(compressed, budget, model.total)
-                if progress.out_of_time() or curator.remaining.units < 2 * budget.units:
-                    budget = curator.remaining  # the last round spends everything
-                used = 1 - curator.remaining.units / whole.units
-                answer = self.round(compressed, budget, model, wanted, used)
-                measured += [answer] if answer else compression.reexpress(measure_one_ways(curator, curator.remaining))
-                refitted = fit(
-                    compressed.domain,
-                    measured,
-                    total=begun.total,
-                    start=model,
-                    limits=progress.limits,
-                    most_calls=rough_calls(model) if curator.remaining else MOST_CALLS,
-                )
-                if answer:
-                    budget = next_budget(budget, least, contribution(answer, model, refitted))
-                model = refitted
-                progress.step(100 * budget.units // whole.units)
+            model = rounds.run(self, self.planned(compressed, first.total))
         return compression.expand(model)
 
-    def round(
-        self, curator: Curator, budget: Amount, model: GraphicalModel, wanted: Mapping[Marginal, float], used: float
-    ) -> Measurement | None:
-        """Partition every marginal, choose one, measure its blocks; None where nothing is worth its noise."""
-        measuring = budget.share(self.measuring)
-        count = self.blocks(curator, measuring, model.total)
-        marginals = within(curator.domain, model.cliques, considered(curator, list(wanted)), self.size * used)
-        if count < FEWEST or not marginals:
-            return None
-        noise, family = curator.noise(measuring)[0], FAMILIES[self.partition]
-        candidates, known = offers(curator.domain, model, wanted, marginals, count, noise, family)
-        chosen = curator.select(candidates, against=known, spend=budget - measuring)
-        return curator.measure([chosen.query], spend=measuring)[0]
+    def tells(self, now: Round) -> bool:
+        """Whether the noise allows the fewest blocks that tell something."""
+        return self.blocks(now.noise, now.model.total) >= FEWEST_BLOCKS
 
-    def blocks(self, curator: Curator, measuring: Amount, total: float) -> int:
+    def consider(self, curator: Curator, wanted: Sequence[Marginal]) -> Sequence[Marginal]:
+        return drawn_by_lot(curator, wanted)
+
+    def propose(self, now: Round) -> Offer:
+        """Partitions of every marginal that the model has room for."""
+        count, megabytes = self.blocks(now.noise, now.model.total), self.size * now.used
+        marginals = now.fitting(now.considered, megabytes) if count >= FEWEST_BLOCKS else []
+        return offer_blocks(now, marginals, count, megabytes, FAMILIES[self.partition])
+
+    def next_budget(self, budget: Amount, planned: Amount, moved: float) -> Amount:
+        return adapted(budget, planned, moved)
+
+    def blocks(self, noise: Noise, total: float) -> int:
         """So many blocks that their noise is the part η of what a marginal may contribute (the paper's Theorem 2)."""
-        return int(self.eta * CONTRIBUTION * total / curator.noise(measuring)[0].mean_absolute)
+        return int(self.eta * CONTRIBUTION * total / noise.mean_absolute)
 
     def planned(self, curator: Curator, total: float) -> Amount:
         """A round's budget: that of `rounds` per attribute, less where it would buy more blocks than pairs have cells.
@@ -159,11 +132,5 @@ class PPSyn:
         if not even:
             return even
         pair = (sum(attribute.size for attribute in domain) / len(domain)) ** 2
-        spare = (self.blocks(curator, even.share(self.measuring), total) / (2 * pair)) ** 2
-        return even.share(1 / min(MORE_ROUNDS, max(1.0, spare)))
-
-    def affordable(self, curator: Curator, budget: Amount, total: float) -> Amount:
-        """The round's budget, doubled until its noise allows the fewest blocks that tell something."""
-        while budget <= curator.remaining and self.blocks(curator, budget.share(self.measuring), total) < FEWEST:
-            budget = budget + budget
-        return budget if budget <= curator.remaining else curator.remaining
+        spare = (self.blocks(curator.noise(even.share(self.measuring))[0], total) / (2 * pair)) ** 2
+        return even.share(1 / min(MOST_ROUNDS_FACTOR, max(1.0, spare)))

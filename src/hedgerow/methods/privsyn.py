@@ -7,8 +7,7 @@ Security 21.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import combinations
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -19,9 +18,12 @@ from hedgerow.coded.measurement import Measurement, Noise
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import INDEPENDENCE, Candidate, Curator
 from hedgerow.methods.method import About
+from hedgerow.methods.option import Options, option
+from hedgerow.methods.shared import options
 from hedgerow.methods.shared.compression import Compression, compress
-from hedgerow.methods.shared.start import measure_one_ways, start
+from hedgerow.methods.shared.start import first_measurements, measure_one_ways
 from hedgerow.methods.shared.views import measure, pooled, share_power, view
+from hedgerow.methods.shared.workloads import MOST_MARGINALS, some_pairs
 from hedgerow.models.consistency import View, consistent
 from hedgerow.models.model import Model
 from hedgerow.models.records import Records, Target
@@ -31,20 +33,18 @@ LEAST_SHARE = 0.1
 """The one-way marginals' part of the budget, as in the paper; more where they need it."""
 MOST_CLIQUES = 100_000
 """Cliques that are looked at for merging."""
+PAIR, STEP = 150_000, 20
+"""Work of a pair that is scored, and of each time that it is weighed against the others."""
 
 
 @dataclass(frozen=True)
-class PrivSyn:
+class PrivSyn(Options):
     """Many overlapping marginals, no graphical model."""
 
-    choosing: float = field(default=0.1, metadata={"help": "part of the budget that scores the pairs"})
-    merge: float = field(
-        default=3.0, metadata={"help": "merge values whose noisy count is below this many standard deviations"}
-    )
-    most_cells: int = field(default=5000, metadata={"help": "cells at most of pairs that are merged into one marginal"})
-    worth: float = field(
-        default=0.5, metadata={"help": "leave out pairs whose expected noise exceeds this part of the rows"}
-    )
+    choosing: float = option(0.1, "part of the budget that scores the pairs", above=0, at_most=1)
+    merge: float = options.merge()
+    most_cells: int = option(5000, "cells at most of pairs that are merged into one marginal", at_least=0)
+    worth: float = options.worth(0.5, "pairs")
 
     about: ClassVar[About] = About(
         name="privsyn",
@@ -69,13 +69,13 @@ class PrivSyn:
     def run(self, curator: Curator, progress: Progress) -> Model:
         whole = curator.remaining
         with progress.phase("measure every column"):
-            begun = start(curator, LEAST_SHARE)
-        compression = compress(curator.domain, begun.one_ways, self.merge)
+            first = first_measurements(curator, LEAST_SHARE)
+        compression = compress(curator.domain, first.one_ways, self.merge)
         merged = curator.recode(compression.recoding)
-        views = [one_way_view(compression, measurement) for measurement in begun.one_ways]
+        views = [one_way_view(compression, measurement) for measurement in first.one_ways]
         if curator.remaining:
             with progress.phase("choose pairs"):
-                chosen = self.chosen(merged, whole, begun.total)
+                chosen = self.chosen(merged, whole, first.total, progress)
             with progress.phase("measure marginals"):
                 if chosen:
                     views += measure(merged, chosen, curator.remaining)
@@ -83,18 +83,21 @@ class PrivSyn:
                     again = measure_one_ways(curator, curator.remaining)
                     views += [one_way_view(compression, measurement) for measurement in again]
         with progress.phase("make consistent"):
-            agreed = consistent(pooled(views), begun.total)
+            agreed = consistent(pooled(views), first.total, progress=progress)
         targets = [Target.of(each.marginal, each.counts) for each in agreed]
-        return compression.expand(Records(merged.domain, targets, begun.total))
+        return compression.expand(Records(merged.domain, targets, first.total))
 
-    def chosen(self, curator: Curator, whole: Amount, total: float) -> list[Marginal]:
-        """Pairs by the trade-off between the noise of measuring them and what is lost without, merged into cliques."""
+    def chosen(self, curator: Curator, whole: Amount, total: float, progress: Progress) -> list[Marginal]:
+        """Pairs by the trade-off between the noise of measuring them and what is lost without, merged into cliques.
+
+        Where there are more than can be scored in the time allowed, lots decide which are looked at.
+        """
         domain = curator.domain
         scoring = whole.share(min(self.choosing, curator.remaining.units / whole.units / 2))
         noise = curator.noise(curator.remaining - scoring)[0]
         pairs = [
             pair
-            for pair in combinations(domain.names, 2)
+            for pair in some_pairs(curator, progress.affords(MOST_MARGINALS, PAIR, len(domain)))
             if noise.mean_absolute * domain.cells(pair) <= self.worth * total
         ]
         if not pairs:
@@ -102,16 +105,18 @@ class PrivSyn:
         candidates = [Candidate(MarginalQuery(domain, pair)) for pair in pairs]
         scores = curator.score(candidates, against=INDEPENDENCE, spend=scoring)
         cells = [domain.cells(pair) for pair in pairs]
-        kept = trade_off(np.clip(scores, 0.0, 2 * total), np.array(cells, dtype=np.float64), noise)
-        return merged_cliques(domain, [pairs[place] for place in kept], self.most_cells)
+        kept = trade_off(np.clip(scores, 0.0, 2 * total), np.array(cells, dtype=np.float64), noise, progress)
+        return merged_cliques(domain, [pairs[index] for index in kept], self.most_cells)
 
 
-def trade_off(losses: Counts, cells: Counts, noise: Noise) -> list[int]:
+def trade_off(losses: Counts, cells: Counts, noise: Noise, progress: Progress | None = None) -> list[int]:
     """Which pairs to measure: greedily while noise error + what the others lose falls (Algorithm 2).
 
     With noise shared by `weights`, the absolute errors of cells c_i add up to noise · (Σ c_i^p)^(1/p), where p = 2/3
     for Gaussian noise and 1/2 for Laplace noise. That grows with the sum, so the best next pair is found at once.
+    The pairs chosen so far are a choice too, so it may end when the time is up.
     """
+    progress = progress or Progress()
     power = 1 - share_power(noise)
     sizes = cells**power
     chosen: list[int] = []
@@ -125,6 +130,9 @@ def trade_off(losses: Counts, cells: Counts, noise: Noise) -> list[int]:
         chosen.append(best)
         load += float(sizes[best])
         left[best] = False
+        progress.worked(STEP * len(sizes))
+        if progress.out_of_time():
+            break
     return chosen
 
 
@@ -149,13 +157,18 @@ def merged_cliques(domain: Domain, pairs: Sequence[Marginal], most_cells: int) -
 def _cliques(domain: Domain, neighbours: Mapping[str, set[str]], most_cells: int) -> list[Marginal]:
     """Cliques of three attributes and more with at most so many cells."""
     growing: list[Marginal] = [(name,) for name in domain.names if name in neighbours]
+    place = {name: number for number, name in enumerate(domain.names)}
+    after = {
+        name: sorted((other for other in others if place[other] > place[name]), key=place.__getitem__)
+        for name, others in neighbours.items()
+    }
     found: list[Marginal] = []
     while growing and len(found) < MOST_CLIQUES:
         growing = [
             (*clique, name)
             for clique in growing
-            for name in domain.names[domain.place(clique[-1]) + 1 :]
-            if name in neighbours and set(clique) <= neighbours[name]
+            for name in after[clique[-1]]
+            if set(clique) <= neighbours[name]
             if domain.cells((*clique, name)) <= most_cells or len(clique) == 1
         ][:MOST_CLIQUES]
         found += [clique for clique in growing if len(clique) > 2]

@@ -6,11 +6,10 @@ Decision Trees". Its own procedure is not private; this is the same idea with a 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,44 +18,43 @@ from hedgerow.coded.measurement import Measurement, estimated_total
 from hedgerow.curator import Curator
 from hedgerow.errors import LimitError, OptionError
 from hedgerow.methods.method import About
+from hedgerow.methods.option import Options, option
 from hedgerow.methods.shared.documents import attributes_of, read_names
 from hedgerow.methods.shared.start import TOTAL_SHARE, measure_one_ways
-from hedgerow.models.forests import Forest, RandomTrees
+from hedgerow.models.forests import MOST_SWEEPS, Forest, RandomTrees
 from hedgerow.models.histograms import Histograms, Part, project_to_simplex
 from hedgerow.models.model import Model
 from hedgerow.models.trees import RandomTree, clipped_leaves, expected_leaves, grow, shrunk_leaves, told
-from hedgerow.progress import Limits, Progress
+from hedgerow.progress import Progress
 
 # tuned on the made-up personnel table and on br2000: the defaults of trees, emphasis, ranges, sweeps and columns
 LEAVES = {"shrink": shrunk_leaves, "clip": clipped_leaves}
+TREE = 600_000
+"""Work of a tree: planting, measuring and weighing it."""
 Planted = Mapping[str, Sequence[RandomTree]]
 """The trees of each attribute. They do not depend on the order in which attributes are drawn."""
 
 
 @dataclass(frozen=True)
-class RDT:
+class RDT(Options):
     """Ensembles of random trees, one for each attribute."""
 
-    trees: int = field(default=20, metadata={"help": "trees for each attribute"})
-    height: int = field(
-        default=0, metadata={"help": "levels of a tree, the leaves among them; 0: the most that the noise allows"}
+    trees: int = option(20, "trees for each attribute", at_least=1)
+    height: int = option(0, "levels of a tree, the leaves among them; 0: the most that the noise allows", at_least=0)
+    order: tuple[str, ...] = option(
+        (),
+        "columns to draw first, as year,agency; the others follow in the schema's order",
+        read=lambda value: read_names(value, "order"),
     )
-    order: tuple[str, ...] = field(
-        default=(),
-        metadata={"help": "columns to draw first, as a,b,c", "read": lambda value: read_names(value, "order")},
+    sweeps: int = option(2, "how often every attribute is drawn anew", at_least=1, at_most=MOST_SWEEPS)
+    noise: str = option(
+        "shrink",
+        "shrink: a noisy leaf leans on its parent; clip: negative counts become 0, as printed",
+        one_of=tuple(LEAVES),
     )
-    sweeps: int = field(default=2, metadata={"help": "how often every attribute is drawn anew"})
-    noise: Literal["shrink", "clip"] = field(
-        default="shrink",
-        metadata={"help": "shrink: a noisy leaf leans on its parent; clip: negative counts become 0, as printed"},
-    )
-    emphasis: float = field(
-        default=8.0, metadata={"help": "trees weigh by this power of how much they tell; 0: alike, as printed"}
-    )
-    ranges: int = field(
-        default=5, metadata={"help": "branches of an ordered attribute with more values; 0: one for each value"}
-    )
-    columns: float = field(default=0.1, metadata={"help": "part of the budget that measures each column by itself"})
+    emphasis: float = option(8.0, "trees weigh by this power of how much they tell; 0: alike, as printed", at_least=0)
+    ranges: int = option(5, "branches of an ordered attribute with more values; 0: one for each value", at_least=0)
+    columns: float = option(0.1, "part of the budget that measures each column by itself", above=0, below=1)
 
     about: ClassVar[About] = About(
         name="rdt",
@@ -86,24 +84,17 @@ class RDT:
     )
 
     def __post_init__(self) -> None:
-        if self.trees < 1 or self.sweeps < 1:
-            raise OptionError("rdt needs at least one tree and one sweep. Nothing was read.")
-        if not 0 < self.columns < 1:
-            raise OptionError(f"columns must lie between 0 and 1, got {self.columns}. Nothing was read.")
-        if not 0 <= self.emphasis < math.inf:
-            raise OptionError(f"emphasis must be a number of at least 0, got {self.emphasis}. Nothing was read.")
+        super().__post_init__()
         if self.ranges == 1:
             raise OptionError("ranges must be 0, or at least 2: one branch splits nothing. Nothing was read.")
-        if self.noise not in LEAVES:
-            raise OptionError(f'noise must be "shrink" or "clip", got "{self.noise}". Nothing was read.')
 
     def run(self, curator: Curator, progress: Progress) -> Model:
         labels = self.labels(curator)
-        planted = self.plant(curator, labels, self.height, progress.limits)  # a tree too large costs nothing
+        planted = self.plant(curator, labels, self.height, progress)  # a tree too large costs nothing
         with progress.phase("measure every column"):
             count = curator.total(spend=curator.remaining.share(TOTAL_SHARE))
             if self.height == 0:
-                planted = self.tallest(curator, labels, count.total, progress.limits)
+                planted = self.tallest(curator, labels, count.total, progress)
             spend = curator.remaining.share(self.columns) if planted else curator.remaining
             one_ways = measure_one_ways(curator, spend)
         start = independent(curator.domain, one_ways, estimated_total([count, *one_ways]))
@@ -125,25 +116,27 @@ class RDT:
         named = [name for column in self.order for name in attributes_of((column,), domain, curator.columns, "order")]
         return tuple(name for name in dict.fromkeys([*named, *domain.names]) if domain[name].size > 1)
 
-    def plant(self, curator: Curator, labels: Marginal, height: int, limits: Limits) -> Planted:
-        """Trees for each attribute; none where nothing would be split."""
+    def plant(self, curator: Curator, labels: Marginal, height: int, progress: Progress) -> Planted:
+        """As many trees for each attribute as the time allows; none where nothing would be split."""
         if height < 2 or len(labels) < 2:
             return {}
         planted: dict[str, list[RandomTree]] = {}
-        left = limits.memory
+        left = progress.limits.memory
+        trees = progress.affords(self.trees, TREE * len(labels), 1)
+        progress.worked(TREE * len(labels) * trees)
         for label in curator.domain.marginal(labels):
             planted[label] = []
-            for _ in range(self.trees):
+            for _ in range(trees):
                 tree = grow(curator.domain, label, height, curator.coins, ranges=self.ranges, memory=left)
                 planted[label].append(tree)
                 left -= tree.bytes
         return planted
 
-    def tallest(self, curator: Curator, labels: Marginal, rows: float, limits: Limits) -> Planted:
+    def tallest(self, curator: Curator, labels: Marginal, rows: float, progress: Progress) -> Planted:
         """Trees as tall as the noise allows, or less where they would not fit the memory."""
         for height in range(self.affordable(curator, labels, rows), 1, -1):
             try:
-                return self.plant(curator, labels, height, limits)
+                return self.plant(curator, labels, height, progress)
             except LimitError:
                 continue
         return {}
@@ -172,7 +165,9 @@ class RDT:
 
     def cells(self, domain: Domain, labels: Marginal, height: int) -> float:
         """The mean number of cells of a tree."""
-        sizes = [domain[name].size * expected_leaves(domain, name, height, self.ranges) for name in labels]
+        alike = {(domain[name].size, domain[name].ordered): name for name in labels}
+        leaves = {kind: expected_leaves(domain, name, height, self.ranges) for kind, name in alike.items()}
+        sizes = [domain[name].size * leaves[domain[name].size, domain[name].ordered] for name in labels]
         return sum(sizes) / len(sizes)
 
 

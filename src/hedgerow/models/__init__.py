@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
+from collections.abc import Iterable
+from typing import Any
 
 from hedgerow.coded.domain import Domain
-from hedgerow.errors import ReleaseError, listing
+from hedgerow.errors import HedgerowError, OptionError, ReleaseError, listing
+from hedgerow.foreign import imported
 from hedgerow.models.model import Model, State
+from hedgerow.models.stored import MEMORY, Allowance, Stored
 
 _KINDS = {
     "adjusted": "hedgerow.models.records:Adjusted",
@@ -19,10 +22,56 @@ _KINDS = {
 }
 
 
-def load(domain: Domain, state: State) -> Model:
-    """The model that a state describes."""
-    if state.kind not in _KINDS:
-        raise ReleaseError(f'unknown kind of model "{state.kind}"; kinds: {listing(_KINDS)}.')
-    module, name = _KINDS[state.kind].split(":")
-    model: Model = getattr(importlib.import_module(module), name).from_state(domain, state)
+def load(domain: Domain, state: State, *, memory: int = MEMORY, models: Iterable[str] = ()) -> Model:
+    """The model that a state describes, if rows can be drawn from it in `memory` bytes beside themselves.
+
+    `models` names classes made elsewhere, `package.module:Class`, that the reader trusts: reading such a model runs
+    their code. What a state names is never imported without that.
+    """
+    return read(domain, Stored(state, Allowance(memory, models=frozenset(models))))
+
+
+def read(domain: Domain, stored: Stored) -> Model:
+    """The same for a state that is being read already: models hold models."""
+    kind = _KINDS.get(stored.kind)
+    if kind is None and stored.kind in stored.allowance.models:
+        kind = stored.kind
+    if kind is None:
+        raise ReleaseError(_unknown(stored.kind))
+    try:
+        model: Model = imported(kind, "model").from_state(domain, stored)
+    except ReleaseError:
+        raise
+    except HedgerowError as problem:
+        raise ReleaseError(f"the model of the release is damaged: {problem}") from None
+    stored.finish()
     return model
+
+
+def refuse_unreadable(model: type[Any]) -> None:
+    """Refuses a class of models that no reader of a release could load again."""
+    name = f"{model.__module__}:{model.__qualname__}"
+    kind = getattr(model, "kind", None)
+    if kind in _KINDS and issubclass(model, imported(_KINDS[kind], "model")):
+        return
+    if kind != name:
+        raise OptionError(
+            f'the model {name} says that its kind is "{kind}". One that is made elsewhere is of the kind "{name}": '
+            "that is how readers find it."
+        )
+    if model.__module__ == "__main__" or imported(name, "model") is not model or not hasattr(model, "from_state"):
+        raise OptionError(
+            f"the model {name} cannot be read back: it needs a place in a module that readers can import, and a class "
+            "method from_state(domain, stored)."
+        )
+
+
+def _unknown(kind: str) -> str:
+    if len(kind) > 200 or not kind.isprintable():
+        return f"the release holds a model of a kind that does not exist; kinds: {listing(_KINDS)}."
+    if ":" not in kind:
+        return f'unknown kind of model "{kind}"; kinds: {listing(_KINDS)}.'
+    return (
+        f'the release holds a model made elsewhere, "{kind}". Reading it runs the code of that class, so nothing was '
+        f"imported. Hint: if you trust it, and it is installed, add --allow-model {kind}."
+    )

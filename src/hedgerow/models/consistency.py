@@ -8,18 +8,21 @@ is less noisy than any of them (Qardaji, Yang, Li 2014; Zhang et al. 2021, PrivS
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from hedgerow.coded.domain import Counts, Marginal
 from hedgerow.models.histograms import project_to_simplex
+from hedgerow.progress import Progress
 
 ROUNDS = 30
 """Rounds of agreement and non-negativity: each undoes a little of the other, less and less so."""
 NEGLIGIBLE = 1e-3
 """Corrections that add up to fewer rows than this are not made."""
+VIEW = 100_000
+"""Work of a view, and of a set that views share, in a round."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,12 +55,18 @@ NonNegative = Callable[[Counts], Counts]
 
 
 def consistent(
-    views: Sequence[View], total: float, non_negative: NonNegative | None = None, rounds: int = ROUNDS
+    views: Sequence[View],
+    total: float,
+    non_negative: NonNegative | None = None,
+    rounds: int = ROUNDS,
+    progress: Progress | None = None,
 ) -> list[View]:
     """Views that agree on what they share, have no negative cell and sum to `total`.
 
-    Agreement is exact when the last round finds no negative cell, and as close as `rounds` rounds bring it otherwise.
+    Agreement is exact when the last round finds no negative cell, and as close as `rounds` rounds bring it otherwise,
+    or as many as the time allows.
     """
+    progress = progress or Progress()
     clean = non_negative if non_negative is not None else norm_cut
     order = shared_sets([view.marginal for view in views])
     current = list(views)
@@ -66,6 +75,9 @@ def consistent(
         if all(view.counts.min() >= 0 for view in current):
             break
         current = [replace(view, counts=clean(view.counts)) for view in current]
+        progress.worked(VIEW * (len(views) + len(order)))
+        if progress.out_of_time():
+            break
     return [replace(view, counts=_scaled(view.counts, total)) for view in current]
 
 
@@ -76,14 +88,16 @@ def agree(views: Sequence[View], total: float, order: Iterable[Marginal] | None 
     smaller set on which the views agree already, and the sets are closed under intersection.
     """
     current = [view.moved((), np.asarray(total)) for view in views]
+    sets = [frozenset(view.marginal) for view in views]
+    having = _by_name(sets)
     for shared in order if order is not None else shared_sets([view.marginal for view in views]):
-        places = [place for place, view in enumerate(current) if set(shared) <= set(view.marginal)]
-        projected = [current[place].onto(shared) for place in places]
-        weights = np.array([current[place].weight / current[place].above(shared) for place in places])
+        indices = [index for index in _nearest(having, shared) if sets[index].issuperset(shared)]
+        projected = [current[index].onto(shared) for index in indices]
+        weights = np.array([current[index].weight / current[index].above(shared) for index in indices])
         target = np.tensordot(weights / weights.sum(), np.stack(projected), axes=1)
         if sum(float(np.abs(target - counts).sum()) for counts in projected) > NEGLIGIBLE:
-            for place in places:
-                current[place] = current[place].moved(shared, target)
+            for index in indices:
+                current[index] = current[index].moved(shared, target)
     return current
 
 
@@ -92,17 +106,34 @@ def shared_sets(marginals: Sequence[Marginal]) -> list[Marginal]:
 
     These are the marginals and all their intersections; those that a single view holds need no averaging.
     """
-    order = {name: place for place, name in enumerate(dict.fromkeys(name for m in marginals for name in m))}
-    own = {frozenset(marginal) for marginal in marginals}
-    found = {left & right for left in own for right in own} | own
+    order = {name: index for index, name in enumerate(dict.fromkeys(name for m in marginals for name in m))}
+    views = [frozenset(marginal) for marginal in marginals]
+    having = _by_name(views)
+    found = set(views)
     fresh = found
     while fresh:
-        fresh = {left & right for left in fresh for right in own} - found
+        near = ((left, {index for name in left for index in having[name]}) for left in fresh)
+        fresh = {left & views[index] for left, indices in near for index in indices} - found
         found |= fresh
-    views = [frozenset(marginal) for marginal in marginals]
-    several = (shared for shared in found if shared and sum(shared <= view for view in views) > 1)
+    several = (
+        shared for shared in found if shared and sum(shared <= views[index] for index in _nearest(having, shared)) > 1
+    )
     named = (tuple(sorted(shared, key=order.__getitem__)) for shared in several)
     return sorted(named, key=lambda shared: (len(shared), [order[name] for name in shared]))
+
+
+def _by_name(sets: Sequence[frozenset[str]]) -> dict[str, list[int]]:
+    """Which sets have each name."""
+    having: dict[str, list[int]] = {}
+    for index, names in enumerate(sets):
+        for name in names:
+            having.setdefault(name, []).append(index)
+    return having
+
+
+def _nearest(having: Mapping[str, list[int]], names: Iterable[str]) -> list[int]:
+    """Those that have the rarest of the names: all that have all of them are among these."""
+    return min((having[name] for name in names), key=len)
 
 
 def norm_sub(counts: Counts) -> Counts:

@@ -60,13 +60,13 @@ class Smoothed(NamedTuple):
 def denoised(measurement: Measurement, attribute: Attribute, total: float) -> Column:
     """The best guess at an attribute's own counts from one noisy measurement of all its cells."""
     values, std = measurement.dense(), max(LEAST_STD, measurement.std)
-    line = attribute.line
-    if line is None:  # nobody said: the risk decides
-        line = attribute.size if attribute.size > FEWEST else 0
+    ordered = attribute.line
+    if ordered is None:  # nobody said: the risk decides
+        ordered = attribute.size if attribute.size > FEWEST else 0
     options = [
         _risked(values, Smoothed(*map(np.concatenate, zip(first, rest, strict=True))), std, total)
-        for first in (*_together(values[:line], std), *_by_kernels(values[:line], std))
-        for rest in _together(values[line:], std)
+        for first in (*_together(values[:ordered], std), *_by_kernels(values[:ordered], std))
+        for rest in _together(values[ordered:], std)
     ]
     return _averaged(options, std)
 

@@ -5,8 +5,7 @@ Nothing here has a handle on data: the rows that walk through the trees are synt
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,14 +15,17 @@ import numpy.typing as npt
 
 from hedgerow import _count
 from hedgerow.coded.domain import CodedTable, Codes, Counts, Domain, IntArray, Marginal
-from hedgerow.coded.query import MarginalQuery
-from hedgerow.errors import HedgerowError
+from hedgerow.errors import HedgerowError, ReleaseError
 from hedgerow.models.histograms import Histograms
-from hedgerow.models.model import BLOCK_ROWS, State, block_coins
+from hedgerow.models.model import BLOCK_ROWS, FromMarginals, State, block_coins
+from hedgerow.models.records import shares_of
+from hedgerow.models.stored import Stored
 from hedgerow.models.trees import RandomTree
 
 ONE = 1 << 31
-"""Distributions are written down in units of 2⁻³¹, so that the same coins draw the same rows on every machine."""
+"""Distributions are written down in units of 2⁻³¹: drawing from them is arithmetic of whole numbers."""
+MOST_SWEEPS = 1_000
+MOST_NODES = (1 << 31) - 1
 GOLDEN = 0x9E3779B9
 """2³² divided by the golden ratio: multiples of it fill a circle evenly, whichever stretch of them is taken."""
 
@@ -53,10 +55,10 @@ class Forest:
         """Node 0 picks a tree, nodes 1 … m are the trees' roots, the rest of each tree follows."""
         label = trees[0].query.label
         assert label is not None
-        places = {name: place for place, name in enumerate(_others(domain, label))}
-        roots, rests, leaves, nodes = [(np.array([len(places)]), np.array([1]))], [], 0, 1 + len(trees)
+        indices = {name: index for index, name in enumerate(_others(domain, label))}
+        roots, rests, leaves, nodes = [(np.array([len(indices)]), np.array([1]))], [], 0, 1 + len(trees)
         for query in (tree.query for tree in trees):
-            asked = np.array([*(places[name] for name in query.splits_on), -1])  # a leaf's −1 stays −1
+            asked = np.array([*(indices[name] for name in query.splits_on), -1])  # a leaf's −1 stays −1
             split, child = asked[query.split], query.child + np.where(query.split >= 0, nodes - 1, leaves)
             roots.append((split[:1], child[:1]))
             rests.append((split[1:], child[1:]))
@@ -80,10 +82,10 @@ class Forest:
         sizes = [*domain.shape(self.attributes(domain)), len(self.picks)]
         return _count.Tree(list(range(len(sizes))), sizes, self.split, self.child, len(self.leaves), None, 1)
 
-    def pick(self, rows: int, coins: np.random.Generator) -> Whole:
+    def pick(self, rows: int, rng: np.random.Generator) -> Whole:
         """The tree that each row walks through."""
         ends = np.cumsum(self.picks, dtype=np.uint32)[:-1]
-        return np.searchsorted(ends, coins.integers(0, ONE, rows, dtype=np.uint32), side="right").astype(np.uint32)
+        return np.searchsorted(ends, rng.integers(0, ONE, rows, dtype=np.uint32), side="right").astype(np.uint32)
 
     def calibrated(self, reached: Whole, target: Counts) -> Whole:
         """Distribution functions of the leaves, weighted label by label so that the rows' labels come out as `target`.
@@ -114,7 +116,7 @@ def _in_units(distribution: Counts) -> Whole:
     return np.diff(_thresholds(np.cumsum(distribution, axis=1)), prepend=np.uint32(0), axis=1)
 
 
-class RandomTrees:
+class RandomTrees(FromMarginals):
     """Rows that start as independent columns; then attribute by attribute, sweep by sweep, each row looks up its leaf.
 
     The model is the distribution of the rows that come out. It has no closed form, so its marginals are counted in a
@@ -138,28 +140,20 @@ class RandomTrees:
         return self.start.total
 
     def marginal(self, marginal: Marginal) -> Counts:
-        shape = self.domain.shape(marginal)
-        cell = np.zeros(BLOCK_ROWS, dtype=np.int64)
-        for name, size in zip(marginal, shape, strict=True):
-            cell = cell * size + self._sample[name]
-        share = np.bincount(cell, minlength=math.prod(shape)) / BLOCK_ROWS
-        return self.total * share.reshape(shape)
-
-    def answers(self, queries: Sequence[MarginalQuery]) -> Iterator[Counts]:
-        return (query.aggregate(self.marginal(query.attributes)) for query in queries)
+        return self.total * shares_of(self._sample, self.domain, marginal)
 
     @cached_property
     def _sample(self) -> CodedTable:
         return self.draw(BLOCK_ROWS, block_coins(0, 0))
 
-    def draw(self, rows: int, coins: np.random.Generator) -> CodedTable:
-        table = self.start.draw(rows, coins)
+    def draw(self, rows: int, rng: np.random.Generator) -> CodedTable:
+        table = self.start.draw(rows, rng)
         for _ in range(self.sweeps):
             for forest, plan in zip(self.forests, self._plans, strict=True):
                 columns = [table[name] for name in forest.attributes(self.domain)]
-                reached = _count.find_leaves([*columns, forest.pick(rows, coins)], rows, plan)
+                reached = _count.find_leaves([*columns, forest.pick(rows, rng)], rows, plan)
                 thresholds = forest.calibrated(reached, self.start.marginal((forest.label,)))
-                drawn = look_up(thresholds, reached, even_coins(reached, coins))
+                drawn = look_up(thresholds, reached, even_uniforms(reached, rng))
                 table[forest.label] = drawn.astype(self.domain[forest.label].dtype)
         return table
 
@@ -177,36 +171,76 @@ class RandomTrees:
         return State(self.kind, {"start": start.values, "labels": labels, "sweeps": self.sweeps}, arrays)
 
     @classmethod
-    def from_state(cls, domain: Domain, state: State) -> RandomTrees:
-        values, arrays = state.values, state.arrays
-        begin = {name[6:]: array for name, array in arrays.items() if name.startswith("start.")}
-        forests = [
-            Forest(label, *(arrays[f"{what}{number}"] for what in ("picks", "split", "child", "leaves")))
-            for number, label in enumerate(values["labels"])
-        ]
-        start = Histograms.from_state(domain, State(Histograms.kind, values["start"], begin))
-        return cls(start, forests, values["sweeps"])
+    def from_state(cls, domain: Domain, stored: Stored) -> RandomTrees:
+        inside = stored.held("start", Histograms.kind)
+        start = Histograms.from_state(domain, inside)
+        inside.finish()
+        labels, sweeps = stored.names("labels", domain), stored.whole("sweeps", 1, MOST_SWEEPS)
+        forests = [_forest(domain, stored, label, number, sweeps) for number, label in enumerate(labels)]
+        return cls(start, forests, sweeps)
 
 
-def even_coins(reached: Whole, coins: np.random.Generator) -> Whole:
+def _forest(domain: Domain, stored: Stored, label: str, number: int, sweeps: int) -> Forest:
+    """A forest of a state. The kernel walks it without looking where it steps, so every step is checked here."""
+    labels = domain[label].size
+    picks = stored.integers(f"picks{number}", (None,), 0, ONE, np.uint32)
+    sizes: IntArray = np.array([*domain.shape(_others(domain, label)), len(picks)], dtype=np.int64)
+    split = stored.integers(f"split{number}", (None,), -1, len(sizes) - 1, np.int32)
+    child = stored.integers(f"child{number}", (len(split),), 0, MOST_NODES)
+    leaves = stored.integers(f"leaves{number}", (None, labels), 0, ONE, np.uint32)
+    if len(split) > MOST_NODES or int(picks.sum(dtype=np.uint64)) != ONE:
+        raise ReleaseError(f'the trees of "{label}" in the release are too many, or picked with no chance in all.')
+    if (leaves.sum(axis=1, dtype=np.uint64) != ONE).any():
+        raise ReleaseError(f'a leaf of "{label}" in the release is no distribution.')
+    inner = split >= 0
+    wide = np.where(inner, sizes[split], 0)
+    if (child[~inner] >= len(leaves)).any():
+        raise ReleaseError(f'a tree of "{label}" in the release has leaves that are not there.')
+    if (inner & ((child <= np.arange(len(split))) | (child + wide > len(split)))).any():
+        raise ReleaseError(f'a tree of "{label}" in the release has children that are not there.')
+    depth = _depth(stored, child, wide, len(sizes))
+    stored.take(
+        memory=24 * len(split) + 56 * leaves.size,
+        steps=int(wide.sum()) + sweeps * 10 * leaves.size,
+        rows=sweeps * (depth + len(sizes) + 40),
+    )
+    return Forest(label, picks, split, child, leaves)
+
+
+def _depth(stored: Stored, child: IntArray, wide: IntArray, most: int) -> int:
+    """How many questions lead to the deepest leaf; each attribute, and the choice of a tree, is asked at most once."""
+    at = np.zeros(1, dtype=np.int64)
+    for depth in range(most + 1):
+        at = at[wide[at] > 0]
+        if not len(at):
+            return depth
+        stored.take(steps=8 * len(child))
+        begun = np.zeros(len(child) + 1, dtype=np.int64)
+        np.add.at(begun, child[at], 1)
+        np.add.at(begun, child[at] + wide[at], -1)
+        at = np.flatnonzero(np.cumsum(begun)[:-1])
+    raise ReleaseError("a tree of the release asks more questions in a row than there are attributes.")
+
+
+def even_uniforms(reached: Whole, rng: np.random.Generator) -> Whole:
     """One uniform number below 2³¹ per row, spread evenly over the rows of any leaf and of neighbouring leaves.
 
     Every row's number is uniform; together they are multiples of the golden ratio in the order of the leaves, with
-    rows of one leaf in random order. Label counts then come out closer to their expectations than by separate coins.
+    rows of one leaf in random order. Label counts then come out closer to their expectations than by separate draws.
     """
     rows = len(reached)
-    keys = reached.astype(np.uint64) << np.uint64(32) | coins.integers(0, 1 << 32, rows, dtype=np.uint64)
+    keys = reached.astype(np.uint64) << np.uint64(32) | rng.integers(0, 1 << 32, rows, dtype=np.uint64)
     order = np.argsort(keys)
-    steps = np.arange(rows, dtype=np.uint64) * GOLDEN + coins.integers(0, 1 << 32, dtype=np.uint64)
+    steps = np.arange(rows, dtype=np.uint64) * GOLDEN + rng.integers(0, 1 << 32, dtype=np.uint64)
     even = np.empty(rows, dtype=np.uint32)
     even[order] = (steps & np.uint64(0xFFFFFFFF)) >> np.uint64(1)
     return even
 
 
-def look_up(thresholds: Whole, reached: Whole, coins: Whole) -> Codes:
-    """The label of each row: how many thresholds of its leaf its coin has reached, by binary search in all at once.
+def look_up(thresholds: Whole, reached: Whole, uniforms: Whole) -> Codes:
+    """The label of each row: how many thresholds of its leaf its number has reached, by binary search in all at once.
 
-    The last threshold is 2³¹, which no coin reaches.
+    The last threshold is 2³¹, which no number reaches.
     """
     labels = thresholds.shape[1]
     flat = thresholds.reshape(-1)
@@ -215,6 +249,6 @@ def look_up(thresholds: Whole, reached: Whole, coins: Whole) -> Codes:
     step = (1 << labels.bit_length()) >> 1
     while step:
         ahead = np.minimum(label + np.uint32(step), np.uint32(labels))
-        label = np.where(flat[begin + ahead] <= coins, ahead, label)
+        label = np.where(flat[begin + ahead] <= uniforms, ahead, label)
         step >>= 1
     return label

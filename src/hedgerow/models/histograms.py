@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hedgerow.coded.domain import CodedTable, Counts, Domain, IntArray, Marginal
-from hedgerow.coded.query import MarginalQuery
-from hedgerow.errors import HedgerowError
-from hedgerow.models.model import State
+from hedgerow.errors import HedgerowError, ReleaseError
+from hedgerow.models.model import FromMarginals, State
+from hedgerow.models.stored import MOST_CELLS, Stored
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class Part:
     cells: IntArray | None = None
 
 
-class Histograms:
+class Histograms(FromMarginals):
     """The product of disjoint histograms that together cover the domain."""
 
     kind = "histograms"
@@ -58,23 +58,20 @@ class Histograms:
     def _density(self, part: Part, wanted: Marginal) -> Counts:
         shape = self.domain.shape(part.marginal)
         weights = part.weights / part.weights.sum()
-        keep = [place for place, name in enumerate(part.marginal) if name in wanted]
+        keep = [index for index, name in enumerate(part.marginal) if name in wanted]
         cells = np.arange(len(weights)) if part.cells is None else part.cells
         codes = np.unravel_index(cells, shape)
-        kept_shape = tuple(shape[place] for place in keep)
-        flat = np.ravel_multi_index([codes[place] for place in keep], kept_shape)
+        kept_shape = tuple(shape[index] for index in keep)
+        flat = np.ravel_multi_index([codes[index] for index in keep], kept_shape)
         density = np.zeros(math.prod(kept_shape))
         np.add.at(density, flat, weights)
         return density.reshape(kept_shape)
 
-    def answers(self, queries: Sequence[MarginalQuery]) -> Iterator[Counts]:
-        return (query.aggregate(self.marginal(query.attributes)) for query in queries)
-
-    def draw(self, rows: int, coins: np.random.Generator) -> CodedTable:
+    def draw(self, rows: int, rng: np.random.Generator) -> CodedTable:
         table: CodedTable = {}
         for part in self.parts:
-            drawn = np.repeat(np.arange(len(part.weights)), systematic(part.weights, rows, coins))
-            coins.shuffle(drawn)
+            drawn = np.repeat(np.arange(len(part.weights)), systematic(part.weights, rows, rng))
+            rng.shuffle(drawn)
             cells = drawn if part.cells is None else part.cells[drawn]
             codes = np.unravel_index(cells, self.domain.shape(part.marginal))
             for name, code in zip(part.marginal, codes, strict=True):
@@ -91,15 +88,24 @@ class Histograms:
         return State(self.kind, values, arrays)
 
     @classmethod
-    def from_state(cls, domain: Domain, state: State) -> Histograms:
-        parts = [
-            Part(tuple(marginal), state.arrays[f"weights{number}"], state.arrays.get(f"cells{number}"))
-            for number, marginal in enumerate(state.values["marginals"])
-        ]
-        return cls(domain, parts, state.values["total"])
+    def from_state(cls, domain: Domain, stored: Stored) -> Histograms:
+        parts = [_part(domain, stored, *each) for each in enumerate(stored.marginals("marginals", domain))]
+        return cls(domain, parts, stored.total())
 
 
-def systematic(weights: Counts, rows: int, coins: np.random.Generator) -> IntArray:
+def _part(domain: Domain, stored: Stored, number: int, marginal: Marginal) -> Part:
+    shape, every = stored.shape(domain, marginal), domain.cells(marginal)
+    cells: IntArray | None = None
+    if stored.has(f"cells{number}"):
+        if every > MOST_CELLS:
+            raise ReleaseError(f"a histogram of the release is over more than {MOST_CELLS:,} cells.")
+        cells = stored.integers(f"cells{number}", (None,), 0, every - 1)
+    listed = every if cells is None else len(cells)
+    stored.take(memory=8 * listed * (len(shape) + 8), steps=20 * listed * (len(shape) + 1), rows=4 * len(shape))
+    return Part(marginal, stored.weights(f"weights{number}", (listed,)), cells)
+
+
+def systematic(weights: Counts, rows: int, rng: np.random.Generator) -> IntArray:
     """How many of `rows` rows each cell gets: its expectation rounded up or down, with the right mean.
 
     One uniform offset for all cells (systematic sampling): far less variance than independent draws.
@@ -107,7 +113,7 @@ def systematic(weights: Counts, rows: int, coins: np.random.Generator) -> IntArr
     ends = np.cumsum(weights)
     ends *= rows / ends[-1]
     ends[-1] = rows
-    steps = np.floor(ends + coins.random())
+    steps = np.floor(ends + rng.random())
     steps[-1] = rows
     return np.diff(steps, prepend=0.0).astype(np.int64)
 

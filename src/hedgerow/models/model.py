@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -19,7 +20,7 @@ HELD = "model"
 
 @dataclass(frozen=True)
 class State:
-    """A model written down: plain JSON values and plain arrays (no objects), the same on every machine."""
+    """A model written down: plain JSON values and plain arrays (no objects)."""
 
     kind: str
     values: dict[str, Any]
@@ -30,18 +31,16 @@ class State:
         held = {f"{HELD}.{name}": array for name, array in self.arrays.items()}
         return State(kind, {HELD: {"kind": self.kind, "values": self.values}} | values, held | arrays)
 
-    def held(self) -> State:
-        """The state that `held_by` was called on."""
-        about, prefix = self.values[HELD], f"{HELD}."
-        arrays = {name.removeprefix(prefix): a for name, a in self.arrays.items() if name.startswith(prefix)}
-        return State(about["kind"], about["values"], arrays)
-
 
 class Model(Protocol):
-    """A public distribution over the rows of a domain."""
+    """A public distribution over the rows of a domain.
+
+    One that is made elsewhere is written down under its own name, `package.module:Class`. Its class method
+    `from_state(domain, stored)` makes it again from a `hedgerow.models.stored.Stored`, for readers who allow it.
+    """
 
     kind: str
-    """The name under which `hedgerow.models.load` finds this class."""
+    """The name under which `hedgerow.models.load` finds this class; `package.module:Class` for one made elsewhere."""
 
     @property
     def domain(self) -> Domain: ...
@@ -59,11 +58,22 @@ class Model(Protocol):
         """Flat expected answers to the queries, in order, sharing work where it can."""
         ...
 
-    def draw(self, rows: int, coins: np.random.Generator) -> CodedTable:
-        """`rows` rows in random order; the same coins give the same rows."""
+    def draw(self, rows: int, rng: np.random.Generator) -> CodedTable:
+        """`rows` rows in random order; a generator in the same state draws the same rows."""
         ...
 
     def state(self) -> State: ...
+
+
+class FromMarginals(ABC):
+    """A model that answers every query from the marginal of its attributes."""
+
+    @abstractmethod
+    def marginal(self, marginal: Marginal) -> Counts:
+        """As `Model` has it."""
+
+    def answers(self, queries: Sequence[MarginalQuery]) -> Iterator[Counts]:
+        return (query.aggregate(self.marginal(query.attributes)) for query in queries)
 
 
 def block_sizes(rows: int) -> Iterator[int]:
@@ -73,5 +83,5 @@ def block_sizes(rows: int) -> Iterator[int]:
 
 
 def block_coins(seed: int, block: int) -> np.random.Generator:
-    """The public coins of one block: they depend on the seed and the block's number alone."""
+    """The public generator of one block: it depends on the seed and the block's number alone."""
     return np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, block])))

@@ -5,8 +5,8 @@ Zhang et al. (2021), "PrivSyn: Differentially private data synthesis", USENIX Se
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 from hedgerow import _records
 from hedgerow.coded.domain import CodedTable, Codes, Counts, Domain, Marginal
-from hedgerow.coded.query import MarginalQuery
-from hedgerow.errors import HedgerowError
+from hedgerow.errors import HedgerowError, ReleaseError
 from hedgerow.models.histograms import systematic
-from hedgerow.models.model import Model, State
+from hedgerow.models.model import FromMarginals, Model, State
+from hedgerow.models.stored import Stored
 
 ITERATIONS = 61
 DECAY = 0.84
@@ -33,6 +33,8 @@ FEWEST_EXCHANGES = 5
 are fewer."""
 REFERENCE_ROWS = 1 << 16
 """Rows at most from which the model answers marginals."""
+MOST_TARGET_CELLS = 1 << 31
+"""Cells of all targets together: the kernel numbers them in 32 bits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +50,7 @@ class Target:
         return cls(marginal, counts / counts.sum())
 
 
-class _Answering(ABC):
+class _FromRows(FromMarginals):
     """Marginals of rows that are drawn once."""
 
     @property
@@ -60,22 +62,19 @@ class _Answering(ABC):
     def total(self) -> float: ...
 
     @abstractmethod
-    def draw(self, rows: int, coins: np.random.Generator) -> CodedTable: ...
+    def draw(self, rows: int, rng: np.random.Generator) -> CodedTable: ...
 
     @cached_property
     def _reference(self) -> CodedTable:
-        """The rows that speak for the model, the same on every machine."""
+        """The rows that speak for the model, the same each time they are drawn."""
         rows = int(min(REFERENCE_ROWS, max(1.0, round(self.total))))
         return self.draw(rows, np.random.Generator(np.random.Philox(np.random.SeedSequence(0))))
 
     def marginal(self, marginal: Marginal) -> Counts:
         return self.total * shares_of(self._reference, self.domain, marginal)
 
-    def answers(self, queries: Sequence[MarginalQuery]) -> Iterator[Counts]:
-        return (query.aggregate(self.marginal(query.attributes)) for query in queries)
 
-
-class Records(_Answering):
+class Records(_FromRows):
     """Every draw makes rows afresh: columns from the targets' one-way shares, gradual updates, exchanges.
 
     So any number of rows comes from the stored targets. The update settles one marginal at a time and disturbs the
@@ -98,13 +97,17 @@ class Records(_Answering):
     def total(self) -> float:
         return self._total
 
-    def draw(self, rows: int, coins: np.random.Generator) -> CodedTable:
-        columns = {attribute.name: self._start(attribute.name, rows, coins) for attribute in self.domain}
-        updated(columns, self.domain, self.targets, ITERATIONS, EXCHANGES, coins)
-        order = coins.permutation(rows)
+    def draw(self, rows: int, rng: np.random.Generator) -> CodedTable:
+        return self.made(rows, rng, ITERATIONS, EXCHANGES)
+
+    def made(self, rows: int, rng: np.random.Generator, iterations: int, exchanges: int) -> CodedTable:
+        """Rows after so many updates and exchanges; without any, columns by themselves."""
+        columns = {attribute.name: self._start(attribute.name, rows, rng) for attribute in self.domain}
+        updated(columns, self.domain, self.targets, iterations, exchanges, rng)
+        order = rng.permutation(rows)
         return {name: columns[name][order].astype(self.domain[name].dtype) for name in self.domain.names}
 
-    def _start(self, name: str, rows: int, coins: np.random.Generator) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
+    def _start(self, name: str, rows: int, rng: np.random.Generator) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
         """A column by itself, from the smallest target that holds it; uniform where none does."""
         holding = [target for target in self.targets if name in target.marginal]
         shares = np.ones(self.domain[name].size)
@@ -112,8 +115,8 @@ class Records(_Answering):
             smallest = min(holding, key=lambda target: target.shares.size)
             others = tuple(axis for axis, other in enumerate(smallest.marginal) if other != name)
             shares = smallest.shares.sum(axis=others)
-        codes = np.repeat(np.arange(len(shares), dtype=np.uint32), systematic(shares, rows, coins))
-        coins.shuffle(codes)
+        codes = np.repeat(np.arange(len(shares), dtype=np.uint32), systematic(shares, rows, rng))
+        rng.shuffle(codes)
         return codes
 
     def state(self) -> State:
@@ -121,11 +124,18 @@ class Records(_Answering):
         return State(self.kind, values, _arrays(self.targets))
 
     @classmethod
-    def from_state(cls, domain: Domain, state: State) -> Records:
-        return cls(domain, _targets(state), state.values["total"])
+    def from_state(cls, domain: Domain, stored: Stored) -> Records:
+        targets = read_targets(domain, stored)
+        held = sum(len(target.marginal) for target in targets)
+        cells = sum(target.shares.size for target in targets)
+        codes = sum(attribute.size for attribute in domain)
+        # every iteration counts every target twice and shares out its cells by bisection
+        stored.take(memory=16 * codes, steps=20 * codes + 120 * ITERATIONS * cells, rows=6 * ITERATIONS * held)
+        stored.take(rows=EXCHANGES * (len(domain) + 4 * held))
+        return cls(domain, targets, stored.total())
 
 
-class Adjusted(_Answering):
+class Adjusted(_FromRows):
     """Rows of another model, after exchanges of single values that bring them closer to targets it does not hold.
 
     An exchange leaves every column as it was. The targets should hold what the model itself knows of relations, too:
@@ -147,12 +157,12 @@ class Adjusted(_Answering):
     def total(self) -> float:
         return self.model.total
 
-    def draw(self, rows: int, coins: np.random.Generator) -> CodedTable:
-        drawn = self.model.draw(rows, coins)
+    def draw(self, rows: int, rng: np.random.Generator) -> CodedTable:
+        drawn = self.model.draw(rows, rng)
         exchanges = max(FEWEST_EXCHANGES, EXCHANGES * SLICE // max(SLICE, rows))
         for begin in range(0, rows, SLICE):
             part = {name: drawn[name][begin : begin + SLICE].astype(np.uint32) for name in self.domain.names}
-            updated(part, self.domain, self.targets, 0, exchanges, coins)
+            updated(part, self.domain, self.targets, 0, exchanges, rng)
             for name, codes in part.items():
                 drawn[name][begin : begin + SLICE] = codes
         return drawn
@@ -162,10 +172,13 @@ class Adjusted(_Answering):
         return self.model.state().held_by(self.kind, values, _arrays(self.targets))
 
     @classmethod
-    def from_state(cls, domain: Domain, state: State) -> Adjusted:
-        from hedgerow.models import load
+    def from_state(cls, domain: Domain, stored: Stored) -> Adjusted:
+        from hedgerow.models import read
 
-        return cls(load(domain, state.held()), _targets(state))
+        targets = read_targets(domain, stored)
+        held = sum(len(target.marginal) for target in targets)
+        stored.take(rows=EXCHANGES * (len(domain) + 4 * held))
+        return cls(read(domain, stored.held()), targets)
 
 
 Columns = dict[str, np.ndarray[tuple[int], np.dtype[np.uint32]]]
@@ -177,7 +190,7 @@ def updated(
     targets: Sequence[Target],
     iterations: int,
     exchanges: int,
-    coins: np.random.Generator,
+    rng: np.random.Generator,
 ) -> None:
     """Bring rows closer to the targets, in place: so many gradual updates, then exchanges."""
     _records.update(
@@ -188,7 +201,7 @@ def updated(
         DECAY,
         STRIDE,
         exchanges,
-        words(coins),
+        words(rng),
     )
 
 
@@ -204,9 +217,15 @@ def _arrays(targets: Sequence[Target]) -> dict[str, npt.NDArray[Any]]:
     return {f"shares{number}": target.shares for number, target in enumerate(targets)}
 
 
-def _targets(state: State) -> list[Target]:
-    marginals = [tuple(marginal) for marginal in state.values["marginals"]]
-    return [Target(marginal, state.arrays[f"shares{number}"]) for number, marginal in enumerate(marginals)]
+def read_targets(domain: Domain, stored: Stored) -> list[Target]:
+    """The targets that a state holds."""
+    marginals = stored.marginals("marginals", domain)
+    targets = [Target(each, stored.shares(f"shares{number}", domain, each)) for number, each in enumerate(marginals)]
+    cells = sum(target.shares.size for target in targets)
+    if cells > MOST_TARGET_CELLS:
+        raise ReleaseError(f"the targets of the release have more than {MOST_TARGET_CELLS:,} cells.")
+    stored.take(memory=48 * cells, steps=20 * cells)
+    return targets
 
 
 def shares_of(rows: Mapping[str, Codes], domain: Domain, marginal: Marginal) -> Counts:
@@ -222,11 +241,11 @@ def shares_of(rows: Mapping[str, Codes], domain: Domain, marginal: Marginal) -> 
 
 def kernel_targets(domain: Domain, targets: Sequence[Target]) -> tuple[list[list[int]], list[Counts]]:
     """Targets as the kernel takes them: places of attributes, and flat shares."""
-    places = [[domain.place(name) for name in target.marginal] for target in targets]
-    return places, [np.ascontiguousarray(target.shares, dtype=np.float64).reshape(-1) for target in targets]
+    indices = [[domain.place(name) for name in target.marginal] for target in targets]
+    return indices, [np.ascontiguousarray(target.shares, dtype=np.float64).reshape(-1) for target in targets]
 
 
-def words(coins: np.random.Generator) -> list[int]:
-    """Four words to start the kernel's own coins with."""
-    drawn: list[int] = coins.integers(1, 2**64, size=4, dtype=np.uint64).tolist()
+def words(rng: np.random.Generator) -> list[int]:
+    """Four words to start the kernel's own generator with."""
+    drawn: list[int] = rng.integers(1, 2**64, size=4, dtype=np.uint64).tolist()
     return drawn

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -10,11 +10,11 @@ import numpy as np
 
 from hedgerow import _records
 from hedgerow.coded.domain import CodedTable, Counts, Domain, IntArray, Marginal
-from hedgerow.coded.query import MarginalQuery
-from hedgerow.errors import HedgerowError
+from hedgerow.errors import HedgerowError, ReleaseError
 from hedgerow.models.histograms import systematic
-from hedgerow.models.model import State
-from hedgerow.models.records import Target, kernel_targets, shares_of
+from hedgerow.models.model import BLOCK_ROWS, FromMarginals, State
+from hedgerow.models.records import Target, kernel_targets, read_targets, shares_of
+from hedgerow.models.stored import MOST_ROWS, Stored
 
 SWEEPS = 20
 CANDIDATES = 4
@@ -22,9 +22,12 @@ CANDIDATES = 4
 LEAST_CANDIDATES = 500
 PART = 4
 """One selection takes at most 1/PART of the rows it may begin with; larger segments are made of several."""
+MOST_POOL_ROWS = (1 << 31) - 1
+MOST_WEIGHT = 1e9
+"""Of a target: the kernel adds weights up in 32 bits."""
 
 
-class Segments:
+class Segments(FromMarginals):
     """How many rows each cell of `segments` has, and a pool from which each segment's rows are chosen.
 
     All segments share one distribution of the other attributes. Each is searched for by itself, so segments of equal
@@ -71,25 +74,22 @@ class Segments:
         joint = np.multiply.outer(self.counts.sum(axis=summed), shares)
         return np.transpose(joint, [(*outside, *inside).index(name) for name in marginal])
 
-    def answers(self, queries: Sequence[MarginalQuery]) -> Iterator[Counts]:
-        return (query.aggregate(self.marginal(query.attributes)) for query in queries)
-
-    def draw(self, rows: int, coins: np.random.Generator) -> CodedTable:
-        sizes = systematic(self.counts.reshape(-1), rows, coins)
-        order = coins.permutation(rows)
+    def draw(self, rows: int, rng: np.random.Generator) -> CodedTable:
+        sizes = systematic(self.counts.reshape(-1), rows, rng)
+        order = rng.permutation(rows)
         cells = np.repeat(np.arange(len(sizes)), sizes)[order]
-        places = np.unravel_index(cells, self.counts.shape) if self.segments else ()
-        codes: dict[str, Any] = dict(zip(self.segments, places, strict=True))
+        indices = np.unravel_index(cells, self.counts.shape) if self.segments else ()
+        codes: dict[str, Any] = dict(zip(self.segments, indices, strict=True))
         if len(self.inner):
-            chosen = self._choose(sizes, coins)[order]
+            chosen = self._choose(sizes, rng)[order]
             codes |= {name: self.pool[name][chosen] for name in self.inner.names}
         return {attribute.name: codes[attribute.name].astype(attribute.dtype) for attribute in self.domain}
 
-    def _choose(self, sizes: IntArray, coins: np.random.Generator) -> IntArray:
+    def _choose(self, sizes: IntArray, rng: np.random.Generator) -> IntArray:
         """Rows of the pool for every segment, one segment after the other."""
         most = max(1, self.first // PART)
         parts = [part for size in sizes.tolist() for part in _parts(size, most)]
-        words = coins.integers(1, 2**64, size=(len(parts), 4), dtype=np.uint64).tolist()
+        words = rng.integers(1, 2**64, size=(len(parts), 4), dtype=np.uint64).tolist()
         chosen: IntArray = np.empty(int(sizes.sum()), dtype=np.int64)
         done = 0
         for part, start in zip(parts, words, strict=True):
@@ -116,16 +116,37 @@ class Segments:
         return State(self.kind, values, arrays)
 
     @classmethod
-    def from_state(cls, domain: Domain, state: State) -> Segments:
-        marginals = [tuple(marginal) for marginal in state.values["marginals"]]
-        targets = [Target(marginal, state.arrays[f"shares{number}"]) for number, marginal in enumerate(marginals)]
-        segments = tuple(state.values["segments"])
-        pool = {name: state.arrays[f"pool.{name}"] for name in domain.names if name not in segments}
-        counts = state.arrays["counts"].reshape(domain.shape(segments))
-        return cls(domain, segments, counts, pool, targets, state.values["weights"], state.values["first"])
+    def from_state(cls, domain: Domain, stored: Stored) -> Segments:
+        segments = stored.names("segments", domain)
+        shape, cells = stored.shape(domain, segments), domain.cells(segments)
+        counts = stored.weights("counts", (cells,)).reshape(shape)
+        if not 1 <= counts.sum() <= MOST_ROWS:
+            raise ReleaseError("the segments of the release have no rows, or more than can be counted.")
+        inner = Domain(attribute for attribute in domain if attribute.name not in segments)
+        pool: CodedTable = {}
+        held: int | None = None
+        for attribute in inner:
+            pool[attribute.name] = stored.integers(
+                f"pool.{attribute.name}", (held,), 0, attribute.size - 1, attribute.dtype
+            )
+            held = len(pool[attribute.name])
+        rows = held or 0
+        if rows > MOST_POOL_ROWS:
+            raise ReleaseError(f"the pool of the release has more than {MOST_POOL_ROWS:,} rows.")
+        first = stored.whole("first", 1 if rows else 0, rows)
+        targets = read_targets(inner, stored)
+        weights = stored.numbers("weights", len(targets), 0.0, MOST_WEIGHT)
+        most = max(1, first // PART)
+        searches = min(BLOCK_ROWS, cells + BLOCK_ROWS // most)
+        seen = most + max(LEAST_CANDIDATES, CANDIDATES * most)
+        wide = sum(target.shares.size for target in targets)
+        each = rows + wide + SWEEPS * seen * (len(targets) + 20)
+        stored.take(memory=64 * cells + 4 * rows * (len(targets) + len(inner) + 4), steps=20 * cells + rows)
+        stored.take(steps=searches * each, python=20 * searches)
+        return cls(domain, segments, counts, pool, targets, weights, first)
 
 
 def _parts(size: int, most: int) -> list[int]:
     """The size in parts of at most `most`, as even as can be."""
     count = -(-size // most)
-    return [size * (place + 1) // count - size * place // count for place in range(count)]
+    return [size * (index + 1) // count - size * index // count for index in range(count)]

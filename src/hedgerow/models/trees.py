@@ -26,7 +26,7 @@ NODE_BYTES = 64
 class RandomTree:
     """A random structure as a query, and its levels from the root down.
 
-    `firsts[level][node]` is the place, in the level below, of a node's first child; children lie side by side, and the
+    `firsts[level][node]` is the index, in the level below, of a node's first child; children lie side by side, and the
     last level holds the leaves.
     """
 
@@ -43,7 +43,7 @@ def grow(
     domain: Domain,
     label: str,
     height: int,
-    coins: np.random.Generator,
+    rng: np.random.Generator,
     *,
     ranges: int = 0,
     memory: int = 1 << 30,
@@ -55,7 +55,7 @@ def grow(
     whole tree shares. Refused before a level is made that would not fit `memory` bytes.
     """
     others = [attribute for attribute in domain if attribute.name != label and attribute.size > 1]
-    maps = [_branches(attribute, ranges, coins) for attribute in others]
+    maps = [_branches(attribute, ranges, rng) for attribute in others]
     sizes = np.array([attribute.size for attribute in others], dtype=np.int64)
     widths = np.array([mapping[-1] + 1 for mapping in maps], dtype=np.int64)
     branch = np.concatenate([np.zeros(0, dtype=np.int64), *maps])
@@ -65,7 +65,7 @@ def grow(
     split, child, firsts = [], [], []
     entries = 1
     for _ in range(min(height - 1, len(others))):
-        chosen = _any_free(free, coins)
+        chosen = _any_free(free, rng)
         _refuse_large(domain, label, height, int(widths[chosen].sum()), int(sizes[chosen].sum()), memory)
         first, begin = (np.cumsum(count) - count for count in (widths[chosen], sizes[chosen]))
         split.append(chosen[at])
@@ -79,7 +79,7 @@ def grow(
         free[np.arange(len(parent)), chosen[parent]] = False
         firsts.append(first)
     asked, questions = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *split]), return_inverse=True)
-    names = tuple(others[place].name for place in asked)
+    names = tuple(others[index].name for index in asked)
     leaves = np.full(len(at), -1)
     query = TreeQuery(domain, names, np.concatenate([questions, leaves]), np.concatenate([*child, at]), label)
     return RandomTree(query, tuple(firsts))
@@ -100,18 +100,18 @@ def expected_leaves(domain: Domain, label: str, height: int, ranges: int = 0) ->
     return products[splits] / math.comb(len(widths), splits)
 
 
-def _branches(attribute: Attribute, ranges: int, coins: np.random.Generator) -> IntArray:
+def _branches(attribute: Attribute, ranges: int, rng: np.random.Generator) -> IntArray:
     """The branch of each code."""
     if not (ranges and attribute.ordered and attribute.size > ranges):
         return np.arange(attribute.size)
     cuts = np.zeros(attribute.size, dtype=np.int64)
-    cuts[1 + coins.choice(attribute.size - 1, ranges - 1, replace=False)] = 1
+    cuts[1 + rng.choice(attribute.size - 1, ranges - 1, replace=False)] = 1
     return np.cumsum(cuts)
 
 
-def _any_free(free: npt.NDArray[np.bool_], coins: np.random.Generator) -> IntArray:
+def _any_free(free: npt.NDArray[np.bool_], rng: np.random.Generator) -> IntArray:
     """For each node, one of its free attributes, uniformly."""
-    rank = coins.integers(0, free.sum(axis=1))
+    rank = rng.integers(0, free.sum(axis=1))
     chosen: IntArray = (np.cumsum(free, axis=1) > rank[:, None]).argmax(axis=1)
     return chosen
 
@@ -121,7 +121,7 @@ def _refuse_large(domain: Domain, label: str, height: int, nodes: int, entries: 
     if needed > memory:
         raise LimitError(
             f'a tree of height {height} for "{label}" needs {needed >> 20:,} MB at one of its levels; '
-            f"{memory >> 20:,} MB are left for it. Nothing was allocated or spent. "
+            f"{memory >> 20:,} MB are left for it. It was not grown. "
             "Hint: a smaller height, fewer trees, bins, or a larger --max-memory."
         )
 

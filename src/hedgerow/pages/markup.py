@@ -1,4 +1,7 @@
-"""HTML and SVG by construction: text is escaped wherever it is put in, so no name or value can become markup."""
+"""HTML and SVG by construction: text is escaped wherever it is put in, so no name or value can become markup.
+
+Nor can one turn the letters after it about, or hide: what cannot be seen is spelled out.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import html
 import math
 from collections.abc import Iterable
 from typing import TypeAlias
+
+from hedgerow.errors import visible
 
 
 class Markup(str):
@@ -44,12 +49,16 @@ def _attribute(key: str, value: str | float | bool | None) -> str:
     if value is True:
         return f" {key}"
     text = number(value, 2) if isinstance(value, float) else str(value)
-    return f' {key}="{html.escape(text)}"'
+    return f' {key}="{_plain(text)}"'
 
 
 def _escaped(piece: Content) -> str:
     if isinstance(piece, Markup):
         return piece
     if isinstance(piece, str):
-        return html.escape(piece)
+        return _plain(piece)
     return "".join(_escaped(each) for each in piece)
+
+
+def _plain(text: str) -> str:
+    return html.escape(visible(text, keep="\n\t"))

@@ -89,7 +89,7 @@ def _guarantee(release: Release) -> Markup:
     if certificate.person:
         tiles.append((str(certificate.rows_per_person), "rows per person", "more rows of one person never count"))
     tiles.append((f"{release.estimated_rows:,}", "rows", "a noisy estimate; the true number stays private"))
-    return joined(words, _tiles(tiles), statements)
+    return joined(words, _tiles(tiles), statements, [tag("p", tag("b", said)) for said in release.doubts])
 
 
 def _tiles(tiles: list[tuple[str, str, str]]) -> Markup:
@@ -273,9 +273,10 @@ def _certificate(release: Release) -> Markup:
         ["budget", f"ε = {certificate.budget.epsilon:g}, δ = {certificate.budget.delta:g}"],
         ["guarantee", str(certificate.guarantee) if certificate.guarantee else f"none: {certificate.void}"],
         ["accounting in", certificate.whole.currency.value],
-        ["spent", str(certificate.spent)],
+        ["given to the run", str(certificate.whole)],
+        ["spent of it", str(certificate.spent)],
         ["columns whose domain was bought", ", ".join(certificate.discovered) or "none"],
-        ["ledger", f"entry {certificate.ledger['entry']}" if certificate.ledger else "none"],
+        ["ledger", f"of {certificate.ledger['dataset']}" if certificate.ledger else "none"],
         ["made with", ", ".join(f"{name} {version}" for name, version in certificate.versions.items())],
     ]
     charges = [

@@ -35,6 +35,10 @@ class Account:
     def remaining(self) -> Amount:
         return self.whole - self.spent
 
+    def standing(self) -> str:
+        """What an error may say of the budget, at this moment."""
+        return "What was charged before stays charged." if self.charges else "Nothing was spent."
+
     def debit(self, charge: Charge) -> None:
         """Grant a charge or refuse it. A granted charge stays, whatever happens next."""
         with self._lock:
@@ -42,7 +46,7 @@ class Account:
 
     def _debit(self, charge: Charge) -> None:
         if not charge.cost() <= charge.amount:
-            raise HedgerowError(f"a {charge.purpose} charge costs more than it declares; nothing was read.")
+            raise HedgerowError(f"a {charge.purpose} charge costs more than it declares.")
         if not charge.amount <= self.remaining:
             raise BudgetError(self._refusal(charge))
         if not self.charges:
@@ -59,9 +63,9 @@ class Account:
             parts = (asked.units / whole.units, left.units / whole.units, (asked.units - left.units) / whole.units)
             return (
                 f"{what} asks for {parts[0]:.4g} of the budget; {parts[1]:.4g} remains "
-                f"({parts[2]:.4g} too little). Nothing was read for it."
+                f"({parts[2]:.4g} too little). It was not answered."
             )
         return (
             f"{what} asks for δ = {asked.delta:.3g}; "
-            f"{left.delta_units / DELTA_UNITS:.3g} was set aside for discoveries and remains. Nothing was read for it."
+            f"{left.delta_units / DELTA_UNITS:.3g} was set aside for discoveries and remains. It was not answered."
         )

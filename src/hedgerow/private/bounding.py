@@ -4,14 +4,15 @@ Of a person with more than θ rows those with the θ smallest keyed hashes stay.
 
     KEY|PERSON|CODE,CODE,…|DUPLICATE
 
-KEY is the secret key in hexadecimal; PERSON the person as text (numbers without a trailing ".0", dates in ISO form,
-bytes in hexadecimal, empty without a person); CODE the row's codes in domain order; DUPLICATE numbers a person's
-equal rows 0, 1, 2, … Digests are compared as bytes, or as lower-case hexadecimal text, which gives the same order.
-Any engine that can group and compute MD5 keeps the same rows under the same key; MD5 serves as a keyed shuffle here,
-nothing rests on its being hard to collide.
+KEY is the secret key in hexadecimal; PERSON the bytes that spell the person (`hedgerow.private.identity`), in
+hexadecimal too; CODE the row's codes in domain order; DUPLICATE numbers a person's equal rows 0, 1, 2, … Digests are
+compared as bytes, or as hexadecimal text, which gives the same order; hexadecimal is in lower case. Any engine that can
+group and compute MD5 keeps the same rows under the same key; MD5 serves as a keyed shuffle here, nothing rests on its
+being hard to collide.
 
 Why this is stable: which rows of a person stay depends on the key and that person's own rows alone, so adding or
-removing one person changes at most θ rows. Rows without a person count together as one person.
+removing one person changes at most θ rows. Rows that name nobody are left out: they may be any number of one person's,
+and together they are nobody's, so no θ would bound them.
 """
 
 from __future__ import annotations
@@ -28,14 +29,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hedgerow.coded.domain import Codes, IntArray
-from hedgerow.errors import TableError
-from hedgerow.schema.arrays import texts
+from hedgerow.private.identity import Spelling
 
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 PersonNumbers: TypeAlias = npt.NDArray[np.int32]
-RowNumbers: TypeAlias = npt.NDArray[np.uint32]
+RowNumbers: TypeAlias = npt.NDArray[np.uint32] | npt.NDArray[np.int64]
+"""As narrow as the last row of a batch lets them be."""
 
 _PARTS = 64
+_NARROW = 1 << 32
 _TEXTS_AT_ONCE = 1 << 16
 
 
@@ -52,21 +54,28 @@ class Persons:
 
     def __init__(self) -> None:
         self.rows = 0
+        self._spelled = Spelling()
         self._parts: list[list[tuple[RowNumbers, pa.Array]]] = [[] for _ in range(_PARTS)]
 
     def add(self, column: pa.Array) -> None:
-        names = _person_texts(column)
+        """Rows that name nobody are counted in `rows`, and are in no part."""
+        names = self._spelled(column)
+        rows = np.flatnonzero(names.is_valid().to_numpy(zero_copy_only=False)) + self.rows
+        self.rows += len(names)
+        names = names.drop_null()
         parts = _part_of(names)
         order = np.argsort(parts, kind="stable")
         ends = np.cumsum(np.bincount(parts, minlength=_PARTS))
-        rows, names = (order + self.rows).astype(np.uint32), names.take(pa.array(order))
+        names = names.take(pa.array(order))
+        numbers: RowNumbers = rows[order].astype(np.int64)
+        if self.rows <= _NARROW:
+            numbers = numbers.astype(np.uint32)
         for part, (begin, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
             if begin < end:
-                self._parts[part].append((rows[begin:end], names[begin:end]))
-        self.rows += len(names)
+                self._parts[part].append((numbers[begin:end], names[begin:end]))
 
     def parts(self) -> Iterator[tuple[RowNumbers, PersonNumbers, pa.Array]]:
-        """For each part: rows, the number of each row's person, and the text of each number."""
+        """For each part: rows, the number of each row's person, and the spelling of each number."""
         for batches in self._parts:
             if batches:
                 coded = pa.chunked_array([names for _, names in batches]).dictionary_encode()
@@ -78,16 +87,17 @@ class Holders:
     """Who holds which value of an open category, added batch by batch; each person and value once."""
 
     def __init__(self) -> None:
+        self._spelled = Spelling()
         self._pairs: list[pa.Table] = []
         self._rows: Counter[str] = Counter()
 
     def add(self, values: pa.Array, persons: pa.Array | None) -> None:
-        """`values` as text, null where missing; without persons every row is a person."""
+        """`values` as text, null where missing; without persons every row is a person. Rows of nobody do not count."""
         if persons is None:
             counted = pc.value_counts(values.drop_null())
             self._rows.update(dict(zip(counted.field(0).to_pylist(), counted.field(1).to_pylist(), strict=True)))
             return
-        pairs = pa.table({"person": _person_texts(persons), "value": values})
+        pairs = pa.table({"person": self._spelled(persons), "value": values})
         self._pairs.append(pairs.drop_null().group_by(["person", "value"]).aggregate([]))
 
     def per_value(self, values_per_person: int, key: bytes) -> Mapping[str, int]:
@@ -100,7 +110,7 @@ class Holders:
         kept = np.ones(len(numbers), dtype=bool)
         kept[crowded] = False
         hashes = [
-            hashlib.md5(f"{key.hex()}|{person}|{value}".encode(), usedforsecurity=False).digest()
+            hashlib.md5(f"{key.hex()}|{person.hex()}|{value}".encode(), usedforsecurity=False).digest()
             for person, value in zip(
                 *(pairs[name].take(crowded).to_pylist() for name in ("person", "value")), strict=True
             )
@@ -113,47 +123,17 @@ class Holders:
 
 def kept_rows(persons: Persons, columns: Sequence[Codes], rows_per_person: int, key: bytes) -> BoolArray:
     """Which rows stay. `columns` are the codes of all attributes, in domain order."""
-    kept = np.ones(persons.rows, dtype=bool)
+    kept = np.zeros(persons.rows, dtype=bool)
     for rows, numbers, names in persons.parts():
         in_question = (np.bincount(numbers) > rows_per_person)[numbers]
+        kept[rows[~in_question]] = True
         rows, numbers = rows[in_question], numbers[in_question]
-        kept[rows] = False
         kept[_smallest(rows, numbers, names, columns, rows_per_person, key)] = True
     return kept
 
 
-def _person_texts(column: pa.Array) -> pa.Array:
-    """The person of each row as text; one text per person and one person per text.
-
-    Two persons with one text would count as one and could together move θ rows more than was charged, so a type that
-    cannot be spelled exactly is refused.
-    """
-    while isinstance(column, pa.ExtensionArray):
-        column = column.storage
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        return pc.fill_null(pc.take(_person_texts(column.dictionary), column.indices), "")
-    if pa.types.is_run_end_encoded(kind):
-        return _person_texts(pc.run_end_decode(column))
-    if "binary" in str(kind):
-        column = pa.array([None if name is None else name.hex() for name in column.to_pylist()], pa.string())
-    elif not _can_be_spelled(kind):
-        raise TableError(
-            f'the column that names a person has the type "{kind}"; it must hold text, numbers or dates. '
-            "Nothing was spent."
-        )
-    return pc.fill_null(pc.cast(texts(column), pa.string()), "")
-
-
-def _can_be_spelled(kind: pa.DataType) -> bool:
-    types = pa.types
-    tests = (types.is_string, types.is_large_string, types.is_string_view, types.is_integer, types.is_floating)
-    others = (types.is_boolean, types.is_decimal, types.is_date, types.is_timestamp, types.is_null)
-    return any(test(kind) for test in (*tests, *others))
-
-
 def _part_of(names: pa.Array) -> npt.NDArray[np.uint8]:
-    """A number below _PARTS that follows from each text: its length and last eight bytes, mixed."""
+    """A number below _PARTS that follows from each spelling: its length and last eight bytes, mixed."""
     _, offsets, data = names.buffers()
     ends = np.frombuffer(offsets, dtype=np.int32)[names.offset : names.offset + len(names) + 1]
     letters = np.frombuffer(data or b"", dtype=np.uint8)
@@ -213,12 +193,13 @@ def _hashes(
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
     """The two halves of each row's hash, as numbers that compare like its bytes."""
     digests = bytearray()
+    spelled = pa.array([name.hex() for name in names.to_pylist()], pa.string())
     for begin in range(0, len(rows), _TEXTS_AT_ONCE):
         part = slice(begin, begin + _TEXTS_AT_ONCE)
         codes = [_spelled(column[rows[part]]) for column in columns]
         written = pc.binary_join_element_wise(
             pa.scalar(key.hex()),
-            pc.take(names, pa.array(numbers[part])),
+            pc.take(spelled, pa.array(numbers[part])),
             pc.binary_join_element_wise(*codes, ","),
             _spelled(duplicates[part]),
             "|",

@@ -14,7 +14,8 @@ import json
 import os
 import secrets
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -25,9 +26,10 @@ import numpy as np
 from hedgerow.budget.accounting import Charge
 from hedgerow.coded.domain import IntArray
 from hedgerow.coded.measurement import Noise
-from hedgerow.errors import BudgetError
+from hedgerow.errors import BudgetError, OptionError
 from hedgerow.private.exact import Exact, ExactCounts
 from hedgerow.private.mechanisms import Answering
+from hedgerow.release.disk import is_at, reason, sync_folder, write_through
 
 FORMAT = "hedgerow journal 1"
 MARK = b'"format": "hedgerow journal'
@@ -45,24 +47,100 @@ class Record:
     arrays: tuple[IntArray, ...] = ()
 
 
+class Claim:
+    """The right to make one release: whoever holds it checks, pays, saves and lets go, and nobody else meanwhile.
+
+    The journal itself is the lock, from before its first record until it is gone. The system lets go of it when its
+    holder ends, even by kill -9: what stays is a journal to resume or, where nothing was paid, an empty file that
+    stands in nobody's way.
+    """
+
+    def __init__(self, path: Path, *, create: bool = True):
+        self.path = path
+        self.held = self._take(create)
+        """The open file."""
+        self._closed = False
+
+    @property
+    def begun(self) -> bool:
+        """Whether something in the journal may have been paid for."""
+        return not _is_void(os.pread(self.held, _announced(os.pread(self.held, _LENGTH, 0)), 0))
+
+    def settle(self) -> None:
+        """What was paid for is in a release, on disk: nothing is left to resume."""
+        os.ftruncate(self.held, 0)
+
+    def close(self) -> None:
+        """Let go; a journal that holds nothing goes too."""
+        if self._closed:
+            return
+        self._closed = True
+        if not os.fstat(self.held).st_size and is_at(self.held, self.path):
+            with suppress(OSError):
+                self.path.unlink()
+        os.close(self.held)
+
+    def __enter__(self) -> Claim:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _take(self, create: bool) -> int:
+        while True:
+            try:
+                place = os.open(self.path, os.O_RDWR | (os.O_CREAT if create else 0), 0o600)
+            except FileNotFoundError:
+                if create:
+                    raise OptionError(self._unusable("no such folder")) from None
+                raise BudgetError(
+                    f'there is nothing to resume: "{self.path}" does not exist. Nothing was read, nothing was spent.'
+                ) from None
+            except OSError as problem:
+                raise OptionError(self._unusable(reason(problem))) from None
+            try:
+                fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(place)
+                raise BudgetError(
+                    f'another run is at work here: it holds "{self.path}". Nothing was read, nothing was spent. '
+                    "Hint: wait until it ends, or name another output."
+                ) from None
+            except OSError as problem:
+                os.close(place)
+                raise OptionError(self._unusable(f"no lock: {reason(problem)}")) from None
+            if is_at(place, self.path):
+                return place
+            os.close(place)  # its holder was just done with it
+
+    def _unusable(self, why: str) -> str:
+        return f'"{self.path}", which keeps the paid answers of a run, cannot be written ({why}). Nothing was read.'
+
+
 class Journal:
-    """An append-only file that appears with the first charge. Each record reaches the disk before the run goes on.
+    """An append-only file whose header is on disk before anything is paid, and each record before the run goes on.
 
     `run` is everything public that decides what a run asks; a journal of another run is refused.
     """
 
-    def __init__(self, path: Path, run: Mapping[str, Any], *, resume: bool = False):
-        self.path = path
+    def __init__(self, place: Path | Claim, run: Mapping[str, Any], *, resume: bool = False):
+        self._borrowed = isinstance(place, Claim)
+        self._claim = place if isinstance(place, Claim) else Claim(place, create=not resume)
+        self.path = self._claim.path
         self._run = _plain({"format": FORMAT, **run})
         self.nonce = secrets.token_hex(16)
         """Names the journal in the ledger, so that a debit is found again whatever happened after it."""
+        self._work: int | None = None
         self._recorded: deque[Record] = deque()
-        self._file: io.FileIO | None = None
-        self._paid = resume
-        if resume:
-            self._resume()
-        else:
-            refuse_unfinished(path)
+        self._opened = self._paid = False
+        try:
+            if resume:
+                self._resume()
+            else:
+                refuse_unfinished(self._claim)
+        except BaseException:
+            self.close()
+            raise
 
     def keep(self, asked: Sequence[Any], answer: Callable[[], Record]) -> Record:
         """The recorded answer while there is one; afterwards the answer itself, written down."""
@@ -72,7 +150,7 @@ class Journal:
             if record.asked != asked:
                 raise BudgetError(
                     f'the run asks for something else than the one whose answers are in "{self.path}". Was it made '
-                    "with another version, or was the public table changed? Nothing was spent."
+                    "with another version, or was the public table changed?"
                 )
             return record
         self.begin()
@@ -86,68 +164,86 @@ class Journal:
         digest = hashlib.sha256(repr(charge).encode()).hexdigest()
         self.keep(["charge", charge.purpose, digest], lambda: Record(()))
 
-    def late(self, late: bool) -> bool:
-        """Whether time was up: a decision that what follows depends on."""
-        return bool(self.keep(["late"], lambda: Record((), late)).value)
+    def agreed(self, work: int | None) -> int | None:
+        """How much work the run may do: as it was when the run began, whatever a resumed one measures or asks for.
+
+        What a run asks depends on it, as on its other options. It stays here: a release says nothing of a machine.
+        """
+        if not self._opened:
+            self._work = work
+        return self._work
+
+    @contextmanager
+    def paying(self) -> Iterator[str]:
+        """While a ledger debits the run, which is named to it. Only a refusal makes the journal one of nothing paid:
+        a debit that is interrupted may stand.
+        """
+        self.begin()
+        before, self._paid = self._paid, True
+        try:
+            yield self.nonce
+        except BudgetError:
+            self._paid = before
+            raise
 
     def close(self) -> None:
         """Let go of the file. It stays until its answers are in a release, or goes if nothing was paid."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-            if not self._paid:
-                self.path.unlink(missing_ok=True)
+        if self._opened and not self._paid:
+            self._claim.settle()
+            self._opened = False
+        if not self._borrowed:
+            self._claim.close()
 
     # ------------------------------------------------------------ the file
 
     def _resume(self) -> None:
-        if not self.path.exists():
-            raise BudgetError(
-                f'there is nothing to resume: "{self.path}" does not exist. Nothing was read, nothing was spent.'
-            )
-        self._file = self._open()
-        header, records, end = _records(self._file.readall())
+        if not self._claim.begun:
+            return  # nothing was paid
+        self._opened = self._paid = True
+        header, records, end = _records(_contents(self._claim.held))
         run = {} if header is None else header.value["run"]
         differing = [key for key in self._run if run.get(key) != self._run[key]]
         if header is None or differing:
-            self.close()
             raise BudgetError(
                 f'"{self.path}" belongs to another run: its {", ".join(differing)} is not the one given. '
                 "Nothing was read. Hint: repeat the command that was stopped, with --resume."
             )
-        self.nonce = header.value["nonce"]
+        self.nonce, self._work = header.value["nonce"], header.value["work"]
         self._recorded.extend(records)
-        self._file.truncate(end)  # a record that was cut short was never used
-        self._file.seek(end)
-
-    def _open(self) -> io.FileIO:
-        place = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(place)
-            raise BudgetError(f'another run is writing to "{self.path}". Nothing was read.') from None
-        return io.FileIO(place, "r+")
+        os.ftruncate(self._claim.held, end)  # a record that was cut short was never used
 
     def begin(self) -> None:
         """The header is on disk before anything is paid."""
-        if self._file is None:
-            self._file = self._open()
-            self._append(Record(("journal",), {"run": self._run, "nonce": self.nonce}))
+        if not self._opened:
+            os.ftruncate(self._claim.held, 0)
+            self._opened = True
+            self._append(Record(("journal",), {"run": self._run, "nonce": self.nonce, "work": self._work}))
+            sync_folder(self.path.parent)
 
     def _append(self, record: Record) -> None:
-        assert self._file is not None
-        data = _packed(record)
-        self._file.write(len(data).to_bytes(_LENGTH, "big") + hashlib.sha256(data).digest() + data)
-        os.fsync(self._file.fileno())
+        """Write a record, or leave the file as it was: half a record is none."""
+        place, data = self._claim.held, _packed(record)
+        end = os.lseek(place, 0, os.SEEK_END)
+        try:
+            write_through(place, len(data).to_bytes(_LENGTH, "big") + hashlib.sha256(data).digest() + data)
+        except OSError as problem:
+            with suppress(OSError):
+                os.ftruncate(place, end)
+            raise OptionError(
+                f'the journal "{self.path}" could not be written ({reason(problem)}); the run stops here.'
+            ) from None
 
 
-def refuse_unfinished(path: Path) -> None:
+def refuse_unfinished(place: Path | Claim) -> None:
     """What was paid for is neither paid again nor thrown away in silence."""
-    if path.exists():
+    if isinstance(place, Path):
+        if place.exists():
+            with Claim(place) as claim:
+                refuse_unfinished(claim)
+    elif place.begun:
         raise BudgetError(
-            f'"{path}" holds the paid answers of a run that did not end. Nothing was read. Hint: --resume goes on with '
-            "it without paying again; delete it to give up what was paid."
+            f'"{place.path}" holds the paid answers of a run that did not end. Nothing was read. Hint: --resume goes '
+            "on with it without paying again; delete it to give up what was paid."
         )
 
 
@@ -210,6 +306,26 @@ def _unpacked(data: bytes) -> Record:
     head = json.loads(packed.readline())
     arrays = tuple(np.lib.format.read_array(packed, allow_pickle=False) for _ in range(head["arrays"]))
     return Record(head["asked"], head["value"], arrays)
+
+
+def _contents(place: int) -> bytes:
+    with io.FileIO(place, closefd=False) as file:
+        file.seek(0)
+        return file.readall()
+
+
+def _announced(data: bytes) -> int:
+    """Where the header ends, as its beginning says; at most what can be read at once."""
+    return min(_LENGTH + _DIGEST + int.from_bytes(data[:_LENGTH], "big"), 1 << 30)
+
+
+def _is_void(data: bytes) -> bool:
+    """Whether a journal ends before its header does, so that nothing was paid: the run waits for the header.
+
+    A header that was damaged afterwards is not taken for one that was cut short: it ends in the only line feed that
+    it holds.
+    """
+    return b"\n" not in data[_LENGTH + _DIGEST :] and len(data) != _announced(data)
 
 
 def _records(data: bytes) -> tuple[Record | None, list[Record], int]:

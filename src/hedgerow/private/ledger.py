@@ -1,9 +1,8 @@
 """The lifetime ledger of a dataset: one append-only file that all releases of it share.
 
-Each line is a JSON record that carries the SHA-256 of the line before it, so a change anywhere but in the last record
-shows. The last record, and a copy rolled back to an earlier state, show against the certificates that name their
-record (`hedgerow verify --ledger`). Whoever can write the file can rewrite all of it: it guards against mistakes, not
-against its keeper.
+Each line is a JSON record that carries the SHA-256 of the line before it and its own, so a change to any of them shows.
+A copy rolled back to an earlier state shows against the certificates that name their record (`hedgerow verify
+--ledger`). Whoever can write the file can rewrite all of it: it guards against mistakes, not against its keeper.
 
 A debit is written and forced to disk, under an exclusive lock, before the first count of its run; it is never taken
 back, even if the run fails. Amounts add up exactly, as in the account of a run: the squared Gaussian-DP parameters of
@@ -15,13 +14,11 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import json
 import math
 import os
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -29,22 +26,13 @@ from typing import Any
 
 from hedgerow.budget.accounting import covers, gdp_cost_of_pure, gdp_epsilon, whole
 from hedgerow.budget.amounts import LARGEST_EPSILON, UNITS, Amount, Budget, Currency
-from hedgerow.errors import BudgetError, OptionError
+from hedgerow.errors import BudgetError, InputError, OptionError
+from hedgerow.private.books import FORMAT, Books, Entry, line
+from hedgerow.release.disk import exists, is_at, reason, write_through
+from hedgerow.release.files import clear_unfinished, whole_file
 
-FORMAT = "hedgerow ledger 1"
-MARK = b'"format": "hedgerow ledger'
-"""Stands in the first line of every ledger, and in no other file of ours."""
 ROW = ""
 """The unit of a table whose schema names no person."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A record of the ledger and the hash of its line."""
-
-    number: int
-    record: dict[str, Any]
-    digest: str
 
 
 class Ledger:
@@ -52,7 +40,7 @@ class Ledger:
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
-        first = self._read()[0]
+        first = self._read().entries[0]
         self._header, self.identity = first.record, first.digest
 
     @classmethod
@@ -67,18 +55,15 @@ class Ledger:
             "delta": budget.delta,
             "name": secrets.token_hex(16),  # so that no two ledgers are alike
         }
-        line = _line(record, "")
+        path = Path(path)
         try:
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-        except FileExistsError:
-            raise OptionError(f'"{path}" exists already. A ledger is never overwritten; nothing was changed.') from None
+            clear_unfinished(path)
+            if exists(path):
+                raise OptionError(f'"{path}" exists already. A ledger is never overwritten; nothing was changed.')
         except OSError as problem:
-            reason = (problem.strerror or "refused").lower()
-            raise OptionError(f'the ledger "{path}" cannot be written ({reason}).') from None
-        with os.fdopen(handle, "wb") as file:
-            file.write(line)
-            file.flush()
-            os.fsync(file.fileno())
+            raise OptionError(f'the ledger "{path}" cannot be written ({reason(problem)}).') from None
+        with whole_file(path, replace=False, mode=0o644) as partial:
+            partial.write_bytes(line(record, ""))
         return cls(path)
 
     @property
@@ -90,7 +75,11 @@ class Ledger:
         return Budget(self._header["epsilon"], self._header["delta"])
 
     def entries(self) -> list[Entry]:
-        return self._read()
+        return self._read().entries
+
+    def torn(self) -> list[str]:
+        """What is to be said of lines that were cut short."""
+        return [each.said for each in self._read().torn]
 
     def spent(self) -> Amount:
         """What all runs so far have been debited."""
@@ -115,12 +104,11 @@ class Ledger:
         """Refuse, before anything is read, a run that the ledger could not pay for."""
         if dataset is not None and dataset != self.dataset:
             raise BudgetError(
-                f'the ledger "{self.path}" belongs to the dataset "{self.dataset}", the schema declares "{dataset}". '
-                "Nothing was read, nothing was spent."
+                f'the ledger "{self.path}" belongs to the dataset "{self.dataset}", the schema declares "{dataset}".'
             )
-        entries = self._read()
-        self._refuse_other_unit(entries, unit)
-        self._refuse_overspend(entries, budget, self._in_my_currency(whole(budget)))
+        books = self._read()
+        self._refuse_other_unit(books, unit)
+        self._refuse_overspend(books, budget, self._in_my_currency(whole(budget)))
 
     def debit(self, budget: Budget, amount: Amount, method: str, unit: str, journal: str | None = None) -> Entry:
         """Debit a whole run before it touches the data; returns the entry that the certificate names.
@@ -128,26 +116,26 @@ class Ledger:
         A run whose journal was debited already, and which is being resumed, is not debited again.
         """
         owed = self._in_my_currency(amount)
-        with self._locked() as (file, entries):
-            for entry in entries:
+        with self._locked() as (place, books):
+            for entry in books.entries:
                 if journal is not None and entry.record.get("journal") == journal:
                     return entry
-            self._refuse_other_unit(entries, unit)
-            self._refuse_overspend(entries, budget, owed)
+            self._refuse_other_unit(books, unit)
+            self._refuse_overspend(books, budget, owed, journal)
             record = {
+                **({} if journal is None else {"journal": journal}),
                 "debit": {"units": str(owed.units), "delta_units": str(owed.delta_units)},
                 "epsilon": budget.epsilon,
                 "delta": budget.delta,
                 "method": method,
                 "unit": unit,
-                **({} if journal is None else {"journal": journal}),
             }
-            return self._append(file, entries, record)
+            return self._append(place, books, record)
 
     def note(self, what: str) -> Entry:
         """Record that exact data were looked at; costs nothing, but whoever reads the ledger should know."""
-        with self._locked() as (file, entries):
-            return self._append(file, entries, {"looked": what})
+        with self._locked() as (place, books):
+            return self._append(place, books, {"looked": what})
 
     # ------------------------------------------------------------ the file
 
@@ -156,98 +144,105 @@ class Ledger:
         if amount.currency is mine:
             return amount
         if mine is Currency.PURE:
-            raise BudgetError(
-                f'the ledger "{self.path}" allows pure ε only (its δ is 0). Nothing was spent. Hint: --delta 0.'
-            )
+            raise BudgetError(f'the ledger "{self.path}" allows pure ε only (its δ is 0). Hint: --delta 0.')
         epsilon = math.nextafter(amount.value, math.inf)
         return Amount(mine, math.ceil(Fraction(gdp_cost_of_pure(epsilon)) * UNITS))
 
-    def _refuse_other_unit(self, entries: list[Entry], unit: str) -> None:
-        before = {entry.record["unit"] for entry in entries if "debit" in entry.record} - {unit}
+    def _refuse_other_unit(self, books: Books, unit: str) -> None:
+        before = {entry.record["unit"] for entry in books.entries if "debit" in entry.record} - {unit}
         if before:
             raise BudgetError(
                 f'the releases of "{self.dataset}" so far are {_per(before.pop())}, this one would be {_per(unit)}: '
-                "they do not add up. Nothing was read or spent. Hint: declare the same `person` in the schema."
+                "they do not add up. Hint: declare the same `person` in the schema."
             )
 
-    def _refuse_overspend(self, entries: list[Entry], budget: Budget, owed: Amount) -> None:
-        spent = self._spent(entries)
+    def _refuse_overspend(self, books: Books, budget: Budget, owed: Amount, journal: str | None = None) -> None:
+        spent = self._spent(books, journal)
         if not covers(self.budget, spent + owed):
             left = self.remaining_epsilon(budget.delta)
             if left >= budget.epsilon:
                 raise BudgetError(
                     f'the release would spend δ = {owed.delta:.3g} directly, which the ledger of "{self.dataset}" does '
-                    f"not have left of its δ = {self.budget.delta:g}. Nothing was read, nothing was spent."
+                    f"not have left of its δ = {self.budget.delta:g}."
                 )
             raise BudgetError(
                 f'the release asks for ε = {budget.epsilon:g}; the ledger of "{self.dataset}" has '
-                f"ε = {_down(left)} left at δ = {budget.delta:g} ({_up(budget.epsilon - left)} too little). "
-                "Nothing was read, nothing was spent."
+                f"ε = {_down(left)} left at δ = {budget.delta:g} ({_up(budget.epsilon - left)} too little)."
             )
 
-    def _spent(self, entries: list[Entry]) -> Amount:
-        total = Amount(self.budget.currency, 0)
-        for entry in entries:
-            if "debit" in entry.record:
-                debit = entry.record["debit"]
-                total += Amount(total.currency, int(debit["units"]), int(debit["delta_units"]))
-        return total
+    def _spent(self, books: Books, resumed: str | None = None) -> Amount:
+        """The sum of all debits; a line that was cut short counts unless the run whose it was is debited elsewhere."""
+        kind = self.budget.currency
+        debits = [entry.record for entry in books.entries if "debit" in entry.record]
+        known = {record.get("journal") for record in debits} | {resumed}
+        torn = [each for each in books.torn if each.journal is None or each.journal not in known]
+        units = sum(int(record["debit"]["units"]) for record in debits) + sum(each.units for each in torn)
+        direct = sum(int(record["debit"]["delta_units"]) for record in debits) + sum(each.delta_units for each in torn)
+        return Amount(kind, units, direct)
 
     @contextmanager
-    def _locked(self) -> Iterator[tuple[Any, list[Entry]]]:
+    def _locked(self) -> Iterator[tuple[int, Books]]:
         try:
-            with open(self.path, "r+b") as file:
-                fcntl.flock(file, fcntl.LOCK_EX)
-                yield file, self._parse(file.read())
+            place = self._open()
         except OSError as problem:
-            reason = (problem.strerror or "refused").lower()
-            raise BudgetError(f'the ledger "{self.path}" cannot be written ({reason}). Nothing was spent.') from None
+            raise BudgetError(self._unwritable(problem)) from None
+        try:
+            with open(place, "rb", closefd=False) as file:
+                books = self._parse(file.read())
+            yield place, books
+        finally:
+            os.close(place)
 
-    def _append(self, file: Any, entries: list[Entry], record: dict[str, Any]) -> Entry:
+    def _open(self) -> int:
+        """The file of that name, locked; not one that was moved away while we waited."""
+        while True:
+            place = os.open(self.path, os.O_RDWR)
+            try:
+                fcntl.flock(place, fcntl.LOCK_EX)
+                if is_at(place, self.path):
+                    return place
+            except BaseException:
+                os.close(place)
+                raise
+            os.close(place)
+
+    def _append(self, place: int, books: Books, record: dict[str, Any]) -> Entry:
+        """Write a record and force it to disk, or leave the file as it was."""
         record = record | {"time": datetime.now(UTC).isoformat(timespec="seconds")}
-        file.seek(0, os.SEEK_END)
-        file.seek(max(0, file.tell() - 1))
-        torn = file.read(1) != b"\n"
-        line = _line(record, entries[-1].digest)
-        # a torn line is closed so that it can never read as a record, even if only its newline was missing
-        file.write((b"#torn\n" if torn else b"") + line)
-        file.flush()
-        os.fsync(file.fileno())
-        return Entry(len(entries), record, hashlib.sha256(line).hexdigest())
+        end = os.lseek(place, 0, os.SEEK_END)
+        written = line(record, books.after)
+        try:
+            write_through(place, books.closing + written)
+        except OSError as problem:
+            try:
+                os.ftruncate(place, end)
+                os.fsync(place)
+            except OSError:
+                raise InputError(
+                    f'the ledger "{self.path}" could not be written ({reason(problem)}), nor put back as it was; '
+                    "a debit may stand. Hint: hedgerow ledger show says what is spent."
+                ) from None
+            raise BudgetError(self._unwritable(problem)) from None
+        return Entry(len(books.entries), record, hashlib.sha256(written).hexdigest())
 
-    def _read(self) -> list[Entry]:
+    def _unwritable(self, problem: OSError) -> str:
+        return f'the ledger "{self.path}" cannot be written ({reason(problem)}). Nothing was spent.'
+
+    def _read(self) -> Books:
         try:
             data = self.path.read_bytes()
         except OSError as problem:
-            reason = (problem.strerror or "refused").lower()
             raise OptionError(
-                f'the ledger "{self.path}" cannot be read ({reason}). Nothing was spent. '
+                f'the ledger "{self.path}" cannot be read ({reason(problem)}). Nothing was spent. '
                 "Hint: hedgerow ledger create FILE --dataset NAME --epsilon E --delta D"
             ) from None
         return self._parse(data)
 
-    def _parse(self, data: bytes) -> list[Entry]:
-        """The chain of records. A line that a kill cut short was never synced, so nothing was drawn on it."""
-        lines = data.splitlines(keepends=True)
-        if not lines or MARK not in lines[0]:
-            raise BudgetError(f'"{self.path}" is not a Hedgerow ledger. Nothing was written to it.')
-        entries: list[Entry] = []
-        for line in lines:
-            try:
-                record = json.loads(line) if line.endswith(b"\n") else None
-            except ValueError:
-                record = None
-            if record is None and (line.endswith(b"#torn\n") or not line.endswith(b"\n")):
-                continue
-            if not isinstance(record, dict) or record.pop("after", None) != (entries[-1].digest if entries else ""):
-                raise BudgetError(
-                    f'the ledger "{self.path}" was altered: record {len(entries)} does not follow from the one '
-                    "before it. Nothing was written to it."
-                )
-            entries.append(Entry(len(entries), record, hashlib.sha256(line).hexdigest()))
-        if not entries or entries[0].record.get("format") != FORMAT:
-            raise BudgetError(f'"{self.path}" is not a ledger that this version can read. Nothing was written to it.')
-        return entries
+    def _parse(self, data: bytes) -> Books:
+        try:
+            return Books.parse(data)
+        except ValueError as problem:
+            raise BudgetError(f'"{self.path}" {problem} Nothing was written to it.') from None
 
 
 def confirm_entry(path: str | Path, named: Mapping[str, Any] | None) -> str:
@@ -255,13 +250,11 @@ def confirm_entry(path: str | Path, named: Mapping[str, Any] | None) -> str:
     if named is None:
         raise BudgetError("the certificate names no ledger.")
     ledger = Ledger(path)
-    entries = ledger.entries()
-    number = int(named["entry"])
-    if ledger.dataset != named["dataset"] or number >= len(entries) or entries[number].digest != named["hash"]:
+    if ledger.dataset != named["dataset"] or all(entry.digest != named["hash"] for entry in ledger.entries()):
         raise BudgetError(
             f'the ledger "{path}" lacks the record that the certificate names: it was altered or rolled back.'
         )
-    return f'entry {number} of the ledger of "{ledger.dataset}" is the one that the certificate names'
+    return f'the ledger of "{ledger.dataset}" holds the record that the certificate names'
 
 
 def note_exact_access(path: str | Path, what: str) -> None:
@@ -280,10 +273,6 @@ def equivalent_epsilon(ledger: Ledger) -> float:
 
 def _per(unit: str) -> str:
     return "per row" if unit == ROW else f'per person ("{unit}")'
-
-
-def _line(record: dict[str, Any], after: str) -> bytes:
-    return json.dumps({"after": after, **record}, ensure_ascii=False).encode() + b"\n"
 
 
 def _down(value: float) -> str:

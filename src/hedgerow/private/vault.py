@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -14,10 +13,11 @@ import numpy as np
 
 from hedgerow.budget.accounting import Charge, choice_epsilon, noise_kind, stack_noise, stack_scale
 from hedgerow.budget.amounts import Amount
-from hedgerow.coded.domain import CodedTable, Counts, Domain, IntArray, Marginal
+from hedgerow.coded.domain import CodedTable, Domain, IntArray, Marginal
 from hedgerow.coded.measurement import Answer, Measurement, Noise, Threshold
-from hedgerow.coded.query import MarginalQuery, Query, total_query
-from hedgerow.curator import Against, Answers, Candidate, Curator, Independence, Pool, RecodedCurator, Recoding
+from hedgerow.coded.query import Query, total_query
+from hedgerow.coded.recoding import Recoding
+from hedgerow.curator import Answers, Candidate, Curator, Independence, Pool, RecodedCurator
 from hedgerow.errors import HedgerowError, LimitError
 from hedgerow.private.account import Account
 from hedgerow.private.engines.engine import Engine
@@ -26,6 +26,9 @@ from hedgerow.private.mechanisms import Answering
 from hedgerow.private.remembering import Remembering
 from hedgerow.private.scores import Scale, grid_scores
 from hedgerow.progress import Progress
+
+MEASURING, SCORING, CHOOSING, CELL = 500_000, 80_000, 200, 20
+"""Work of a measured query and of what is made of it, of a candidate and its score, of one in a choice, of a cell."""
 
 
 class Vault:
@@ -89,9 +92,9 @@ class Vault:
         asked = tuple(query.description for query in queries)
         self._account.debit(Charge(noises[0].kind, "measure", self.rows_per_person, weights, scale, spend, asked))
         thresholds = keep if keep is not None else [None] * len(queries)
-        with self._progress.private():
-            answers = zip(queries, self._engine.count(queries), noises, thresholds, strict=True)
-            measured = [self._answer(query, exact, noise, least) for query, exact, noise, least in answers]
+        self._progress.worked(sum(MEASURING + CELL * query.cells for query in queries))
+        answers = zip(queries, self._engine.count(queries), noises, thresholds, strict=True)
+        measured = [self._answer(query, exact, noise, least) for query, exact, noise, least in answers]
         self.answers.append(Answer(measurements=tuple(measured)))
         return measured
 
@@ -103,8 +106,8 @@ class Vault:
             widest = max(queries, key=lambda query: query.cells)
             raise LimitError(
                 f"noisy counts of {len(queries)} marginals need {needed >> 20:,} MB; {allowed >> 20:,} MB are "
-                f"allowed. The widest is {' × '.join(widest.attributes)} with {widest.cells:,} cells. Nothing was "
-                "spent. Hint: declare bins or fewer values, or raise --max-memory."
+                f"allowed. The widest is {' × '.join(widest.attributes)} with {widest.cells:,} cells. They "
+                "were not counted. Hint: declare bins or fewer values, or raise --max-memory."
             )
 
     def _answer(
@@ -133,10 +136,11 @@ class Vault:
         )
         self._account.debit(charge)
         rate = Fraction(epsilon) / (2 * Fraction(charge.sensitivity)) * Fraction(pool.scale.grid)
-        with self._progress.private():
-            if pool.scores is None:
-                pool.scores = grid_scores(self._remembered, pool.candidates, self._timed(pool.against), pool.scale.grid)
-            place = self._mechanisms.choose(Exact(pool.scores.opened()[among]), rate)
+        if pool.scores is None:
+            self._scored(pool.candidates)
+            pool.scores = grid_scores(self._remembered, pool.candidates, pool.against, pool.scale.grid)
+        self._progress.worked(CHOOSING * len(among))
+        place = self._mechanisms.choose(Exact(pool.scores.opened()[among]), rate)
         chosen = int(among[place])
         self.answers.append(Answer(chosen=pool.candidates[chosen].query.description))
         return chosen
@@ -149,9 +153,9 @@ class Vault:
             noise.kind, "score", self.rows_per_person, scale.steps, spread, spend, _summary(candidates), scale.grid
         )
         self._account.debit(charge)
-        with self._progress.private():
-            exact = grid_scores(self._engine, candidates, self._timed(against), scale.grid)
-            noisy = self._mechanisms.noisy_counts(exact, len(candidates), noise)
+        self._scored(candidates)
+        exact = grid_scores(self._engine, candidates, against, scale.grid)
+        noisy = self._mechanisms.noisy_counts(exact, len(candidates), noise)
         scores = tuple(float(value) * scale.grid for value in noisy)
         self.answers.append(Answer(scores=scores))
         return list(scores)
@@ -164,9 +168,9 @@ class Vault:
             raise HedgerowError("independence is a score of plain pairs.")
         return Scale.of(candidates, against, self.rows_per_person)
 
-    def _timed(self, against: Against) -> Against:
-        """The same answers; the time that it takes to compute them counts as public."""
-        return against if isinstance(against, Independence) else _Timed(against, self._progress)
+    def _scored(self, candidates: Sequence[Candidate]) -> None:
+        """The work of scoring, as far as it does not depend on the rows."""
+        self._progress.worked(sum(SCORING + CELL * candidate.query.cells for candidate in candidates))
 
     def recode(self, recoding: Recoding) -> Curator:
         return RecodedCurator(self, recoding)
@@ -198,22 +202,6 @@ class VaultPool:
             return (self._summary,)
         which = hashlib.sha256(np.ascontiguousarray(among, dtype="<i8").tobytes()).hexdigest()[:32]
         return ({**self._summary, "candidates": len(among), "among": which},)
-
-
-@dataclass(frozen=True)
-class _Timed:
-    inner: Answers
-    progress: Progress
-
-    def answers(self, queries: Sequence[MarginalQuery]) -> Iterator[Counts]:
-        with self.progress.public():
-            answers = self.inner.answers(queries)
-        while True:
-            with self.progress.public():
-                answer = next(answers, None)
-            if answer is None:
-                return
-            yield answer
 
 
 def _positive(weights: Sequence[float], count: int) -> tuple[float, ...]:

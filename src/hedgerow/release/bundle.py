@@ -7,24 +7,25 @@ the SHA-256 of every member, and a signature, where there is one, signs the mani
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import math
-import zipfile
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import numpy.typing as npt
 
 from hedgerow.coded.domain import Counts, Domain, Marginal
 from hedgerow.coded.measurement import Answer, Measurement, Noise
 from hedgerow.coded.query import MarginalQuery, Query, TreeQuery
 from hedgerow.errors import OptionError, ReleaseError, listing, suggestion
-from hedgerow.models import load as load_model
-from hedgerow.models.model import Model, State, block_coins, block_sizes
+from hedgerow.models import read as read_model
+from hedgerow.models import refuse_unreadable
+from hedgerow.models.model import BLOCK_ROWS, HELD, Model, State, block_coins, block_sizes
+from hedgerow.models.stored import MEMORY, MOST_CELLS, Allowance, Stored
+from hedgerow.release import archive
 from hedgerow.release.certificate import Certificate, check
 from hedgerow.release.files import whole_file
 
@@ -33,21 +34,40 @@ if TYPE_CHECKING:
 
     from hedgerow.schema import Encoding, Schema
 
-LOCAL_HEADER, LISTED_HEADER, END_OF_LIST = 30, 46, 22
-"""Bytes of a ZIP file around a member, in the list of members, and after it, beside names."""
+MANIFEST, SIGNATURE = OUTSIDE = ("manifest.json", "signature.json")
+"""Members that come last, and that the manifest does not list."""
 DOUBTFUL_ROWS = 100_000
 """Rows that are drawn at most where nobody said how many and the estimate is mostly noise."""
-LARGEST = 4 << 30
-"""Bytes that a release may unpack to."""
+MOST_ROWS = 1 << 40
+"""Rows that are drawn at most where nobody said how many."""
+TEXT_BYTES = 32
+"""Memory for one byte of JSON while it is read, at most."""
+CODE_BYTES = 64
+"""Memory for one code of a column while codes become values: what it stands for, and where its bin begins and ends."""
+LARGEST_SCALE = 1e100
+"""Of noise: its variance is still a number."""
+
+
+class Trust(NamedTuple):
+    """What a reader allows a release: classes of models and of columns made elsewhere, and memory for its model."""
+
+    models: tuple[str, ...] = ()
+    memory: int = MEMORY
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class ModelAnswer:
-    """The model's counts over a marginal, and the standard error of a cell where just this was measured."""
+    """The model's counts over a marginal, and the noise on a cell where just this was measured.
+
+    `noise_std` is the standard deviation of the noise that the measured counts carry. It is not the error of `counts`:
+    those are fitted to all answers together, kept from being negative and made to add up, so they differ from the
+    measured ones, and what they are wrong by is not known. None where just this was not measured.
+    """
 
     attributes: Marginal
     counts: Counts
-    standard_error: float | None
+    noise_std: float | None
 
 
 class Release:
@@ -60,12 +80,14 @@ class Release:
         certificate: Certificate,
         answers: Sequence[Answer],
         signer: str | None = None,
+        trust: Trust | None = None,
     ):
         self.schema = schema
         self.model = model
         self.certificate = certificate
         self.answers = tuple(answers)
         self.signer = signer
+        self._trust = trust
         self._encoding: Encoding | None = None
 
     @property
@@ -73,6 +95,17 @@ class Release:
         if self._encoding is None:
             self._encoding = self.schema.encoding()
         return self._encoding
+
+    @property
+    def trust(self) -> Trust:
+        """What it takes to read this release again: as much as its reader allowed, or all that it needs."""
+        if self._trust is None:
+            state = self.model.state()
+            from hedgerow.schema.kinds import elsewhere
+
+            columns = elsewhere(self.schema.columns.values())
+            self._trust = Trust(tuple(_made_elsewhere(state.kind, state.values)), sys.maxsize, columns)
+        return self._trust
 
     @property
     def guarantee(self) -> Any:
@@ -83,7 +116,7 @@ class Release:
     def estimated_rows(self) -> int:
         """The noisy estimate of the number of rows; at most `DOUBTFUL_ROWS` where that is mostly noise."""
         rows = max(1, round(self.model.total))
-        return min(rows, DOUBTFUL_ROWS) if self.rows_are_noise else rows
+        return min(rows, DOUBTFUL_ROWS if self.rows_are_noise else MOST_ROWS)
 
     @property
     def rows_are_noise(self) -> bool:
@@ -91,6 +124,17 @@ class Release:
         measured = [measurement for answer in self.answers for measurement in answer.measurements]
         errors = [math.sqrt(measurement.query.cells) * measurement.std for measurement in measured]
         return bool(errors) and min(errors) > self.model.total / 2
+
+    @property
+    def doubts(self) -> list[str]:
+        """Why the guarantee promises little to a table of this size; the certificate says what its size alone says."""
+        delta = self.certificate.budget.delta
+        if self.certificate.void or self.rows_are_noise or delta * self.model.total <= 1:
+            return []
+        return [
+            f"δ = {delta:g} is more than 1 divided by the estimated number of rows, {self.model.total:,.0f}: "
+            "publishing one of them as it is would keep it."
+        ]
 
     def batches(self, rows: int | None = None, seed: int = 0) -> Iterator[pa.Table]:
         """Rows some at a time, from blocks of 2²⁰; block b depends only on the release, the seed, b and its size."""
@@ -147,24 +191,23 @@ class Release:
 
     # ------------------------------------------------------------ files
 
-    def save(self, path: str | Path, sign_with: str | Path | None = None) -> None:
-        """Write the release whole, signed with an Ed25519 private key (PEM) if one is given."""
+    def save(self, path: str | Path, sign_with: str | Path | None = None, *, overwrite: bool = True) -> None:
+        """Write the release whole, signed with an Ed25519 private key (PEM) if one is given.
+
+        Without `overwrite` another file of that name is left alone, and OptionError says so.
+        """
+        refuse_unreadable(type(self.model))
         members = self._members()
         manifest = {name: hashlib.sha256(data).hexdigest() for name, data in members.items()}
-        members["manifest.json"] = _json(manifest)
+        members[MANIFEST] = _json(manifest)
         if sign_with is not None:
-            members["signature.json"] = _json(_sign(members["manifest.json"], Path(sign_with)))
-        with whole_file(Path(path)) as partial, zipfile.ZipFile(partial, "w") as archive:
-            for name, data in members.items():
-                # a fixed time and fixed attributes: the bytes depend on the contents alone
-                member = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
-                member.compress_type = zipfile.ZIP_DEFLATED
-                member.external_attr = 0o644 << 16
-                archive.writestr(member, data)
+            members[SIGNATURE] = _json(_sign(members[MANIFEST], Path(sign_with)))
+        with whole_file(Path(path), replace=overwrite) as partial:
+            archive.write(partial, members)
 
     def _members(self) -> dict[str, bytes]:
         described, arrays = self._parts()
-        return described | {name: _npy(array) for name, array in arrays.items()}
+        return described | {name: archive.array_bytes(array) for name, array in arrays.items()}
 
     def _parts(self) -> tuple[dict[str, bytes], dict[str, npt.NDArray[Any]]]:
         """What is written down as text, and the arrays beside it."""
@@ -181,93 +224,106 @@ class Release:
         return described, arrays
 
     @classmethod
-    def load(cls, path: str | Path) -> Release:
-        """Read a release and check it: the manifest, the certificate and the answers must agree."""
-        release, _ = verify(path)
+    def load(
+        cls, path: str | Path, *, models: Sequence[str] = (), memory: int = MEMORY, columns: Sequence[str] = ()
+    ) -> Release:
+        """Read a release and check it, as `verify` does."""
+        release, _ = verify(path, models=models, memory=memory, columns=columns)
         return release
 
 
-def verify(path: str | Path) -> tuple[Release, list[str]]:
-    """Read a release, recompute its guarantee from its charges, and say what was confirmed."""
-    from hedgerow.schema import Schema
+def _made_elsewhere(kind: str, values: Mapping[str, Any]) -> Iterator[str]:
+    """The classes of a model, and of those inside it, that are not Hedgerow's own."""
+    if ":" in kind:
+        yield kind
+    if HELD in values:
+        yield from _made_elsewhere(values[HELD]["kind"], values[HELD]["values"])
 
-    members = _read(Path(path))
+
+def verify(
+    path: str | Path, *, models: Sequence[str] = (), memory: int = MEMORY, columns: Sequence[str] = ()
+) -> tuple[Release, list[str]]:
+    """Read a release, recompute its guarantee from its charges, and say what was confirmed.
+
+    A release that reads is one from which rows can be drawn, in `memory` bytes beside the rows. `models` and
+    `columns` name classes of models and of columns made elsewhere, `package.module:Class`, that the reader trusts:
+    their code is run.
+    """
+    from hedgerow.schema import Schema
+    from hedgerow.schema.kinds import NotAllowedError, allow
+
+    allow(*columns)
+    members = archive.read(Path(path), memory)
     try:
+        allowance = Allowance(memory, models=frozenset(models))
+        allowance.take(memory=TEXT_BYTES * sum(len(data) for name, data in members.items() if name.endswith(".json")))
         confirmed, signer = _check_manifest(members)
-        stated = json.loads(members["certificate.json"])
-        schema = Schema.from_dict(json.loads(members["schema.json"]))
+        stated = _parsed(members["certificate.json"])
+        schema = Schema.from_dict(_parsed(members["schema.json"]))
+        _take(allowance, schema)
         domain = schema.encoding().domain
+        unread = dict(members)  # an array is taken once, so that nothing small stands for much
         answers = [
-            _answer_from_json(answer, lambda number: _array(members[f"answers/{number}.npy"]))
-            for answer in json.loads(members["answers.json"])
+            _answer_from_json(answer, lambda number: archive.array_of(unread.pop(f"answers/{number}.npy")))
+            for answer in _parsed(members["answers.json"])
         ]
         confirmed += check(stated, answers, schema)
-        about = json.loads(members["model.json"])
-        arrays = {name: _array(members[f"model/{number}.npy"]) for number, name in enumerate(about["arrays"])}
-        model = load_model(domain, State(about["kind"], about["values"], arrays))
-        release = Release(schema, model, Certificate.from_json(stated), answers, signer)
+        about = _parsed(members["model.json"])
+        arrays = {name: archive.array_of(members[f"model/{number}.npy"]) for number, name in enumerate(about["arrays"])}
+        model = read_model(domain, Stored(State(about["kind"], about["values"], arrays), allowance))
+        trust = Trust(tuple(models), memory, tuple(columns))
+        release = Release(schema, model, Certificate.from_json(stated), answers, signer, trust)
         _check_nothing_else(members, release)
     except ReleaseError:
         raise
+    except NotAllowedError as problem:
+        raise ReleaseError(f"the schema of the release: {problem}") from None
     except Exception as problem:  # a damaged or hostile file may break anything below; it is the file's fault
         raise ReleaseError(f'"{path}" is not a release that can be read ({type(problem).__name__}).') from None
     return release, confirmed
 
 
+def _take(allowance: Allowance, schema: Schema) -> None:
+    """What it takes to turn the codes of a block into values."""
+    for name, column in schema.columns.items():
+        codes = math.prod(attribute.size for attribute in column.attributes(name))
+        own = column.layout.special + len(column.layout.marks)
+        period = math.lcm(*getattr(column, "heaps", ()))
+        allowance.take(memory=CODE_BYTES * (codes + period), steps=20 * (codes + period) * (own + 1))
+        allowance.take(steps=BLOCK_ROWS * (20 + 4 * own))
+
+
 def _check_nothing_else(members: Mapping[str, bytes], release: Release) -> None:
     """A release holds what it would hold if it were written again: nothing that no charge or model accounts for."""
     described, arrays = release._parts()
-    strange = set(members) - {*described, *arrays, "manifest.json", "signature.json"}
+    named = [*described, *arrays]
+    strange = set(members) - {*named, *OUTSIDE}
     if strange:
         raise ReleaseError(f"the release holds {len(strange)} members that nothing in it refers to.")
     for name, data in described.items():
-        if json.loads(data) != json.loads(members[name]):
-            raise ReleaseError(f'"{name}" holds entries that a release does not have.')
-
-
-def _check_no_gaps(path: Path, archive: zipfile.ZipFile) -> None:
-    """The members follow each other from the first byte on, and nothing comes after their list."""
-    place = 0
-    for info in sorted(archive.infolist(), key=lambda info: info.header_offset):
-        if info.header_offset != place or info.extra or info.comment:
-            raise ReleaseError(f'"{path}" holds bytes beside its members.')
-        place += LOCAL_HEADER + len(info.filename.encode()) + info.compress_size
-    listed = sum(LISTED_HEADER + len(info.filename.encode()) for info in archive.infolist())
-    if path.stat().st_size != place + listed + END_OF_LIST:
-        raise ReleaseError(f'"{path}" holds bytes beside its members.')
-
-
-def _read(path: Path) -> dict[str, bytes]:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            _check_no_gaps(path, archive)
-            infos = archive.infolist()
-            names = [info.filename for info in infos]
-            sizes = [info.file_size for info in infos]
-            swollen = sum(sizes) > 64 * sum(info.compress_size for info in infos) + (64 << 20)
-            if len(set(names)) != len(names) or sum(sizes) > LARGEST or swollen:
-                raise ReleaseError(f'"{path}" has members that a release does not have.')
-            return {name: archive.read(name) for name in names}
-    except FileNotFoundError:
-        raise ReleaseError(f'there is no release file "{path}".') from None
-    except ReleaseError:
-        raise
-    except Exception:  # a damaged archive may break zipfile and zlib in many ways
-        raise ReleaseError(f'"{path}" is not a release: it is damaged, cut short, or of another kind.') from None
+        if data != members[name]:
+            raise ReleaseError(f'"{name}" holds entries that a release does not have, or is spelled in another way.')
+    signed = [name for name in OUTSIDE if name in members]
+    hashes = {name: hashlib.sha256(members[name]).hexdigest() for name in named}
+    if list(members) != [*named, *signed] or members[MANIFEST] != _json(hashes):
+        raise ReleaseError("the members of the release stand in another order than Hedgerow writes them.")
 
 
 def _check_manifest(members: Mapping[str, bytes]) -> tuple[list[str], str | None]:
-    manifest = json.loads(members["manifest.json"])
-    listed = set(manifest) | {"manifest.json"} | ({"signature.json"} & set(members))
+    manifest = _parsed(members[MANIFEST])
+    listed = set(manifest) | {MANIFEST} | ({SIGNATURE} & set(members))
     if listed != set(members):
         raise ReleaseError("the release holds other members than its manifest lists.")
     for name, digest in manifest.items():
         if hashlib.sha256(members[name]).hexdigest() != digest:
             raise ReleaseError(f'"{name}" was changed after the release was made: its hash differs.')
     confirmed = [f"{len(manifest)} members match the manifest"]
-    if "signature.json" not in members:
+    if SIGNATURE not in members:
         return confirmed, None
-    signer = _check_signature(members["manifest.json"], json.loads(members["signature.json"]))
+    signature = _parsed(members[SIGNATURE])
+    if members[SIGNATURE] != _json({name: signature[name] for name in ("public_key", "signature")}):
+        raise ReleaseError("the signature is not written as Hedgerow writes signatures.")
+    signer = _check_signature(members[MANIFEST], signature)
     return [*confirmed, f"signed by the Ed25519 key {signer}"], signer
 
 
@@ -293,6 +349,8 @@ def _check_signature(manifest: bytes, signature: Mapping[str, str]) -> str:
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+    if any(bytes.fromhex(text).hex() != text for text in signature.values()):
+        raise ReleaseError("the signature is not written as Hedgerow writes signatures.")
     public = Ed25519PublicKey.from_public_bytes(bytes.fromhex(signature["public_key"]))
     try:
         public.verify(bytes.fromhex(signature["signature"]), manifest)
@@ -308,15 +366,13 @@ def _json(data: Any) -> bytes:
     return json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False).encode()
 
 
-def _npy(array: npt.NDArray[Any]) -> bytes:
-    buffer = io.BytesIO()
-    np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
-    return buffer.getvalue()
+def _parsed(data: bytes) -> Any:
+    """JSON as the standard has it: no NaN, no infinity."""
 
+    def refuse(_: str) -> Any:
+        raise ReleaseError("the release holds numbers that JSON does not have.")
 
-def _array(data: bytes) -> npt.NDArray[Any]:
-    array: npt.NDArray[Any] = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
-    return array
+    return json.loads(data, parse_constant=refuse)
 
 
 def _answer_to_json(answer: Answer, arrays: list[npt.NDArray[Any]]) -> dict[str, Any]:
@@ -329,7 +385,10 @@ def _answer_to_json(answer: Answer, arrays: list[npt.NDArray[Any]]) -> dict[str,
 
 def _answer_from_json(data: Mapping[str, Any], array: Any) -> Answer:
     measurements = tuple(_measurement_from_json(entry, array) for entry in data["measurements"])
-    return Answer(measurements, data["chosen"], tuple(data["scores"]))
+    chosen, scores = data["chosen"], data["scores"]
+    if not (chosen is None or isinstance(chosen, dict)) or not all(type(score) in (int, float) for score in scores):
+        raise ReleaseError("a choice or a score in the release is not written as Hedgerow writes them.")
+    return Answer(measurements, chosen, tuple(scores))
 
 
 def _measurement_to_json(measurement: Measurement, arrays: list[npt.NDArray[Any]]) -> dict[str, Any]:
@@ -354,20 +413,37 @@ def _measurement_to_json(measurement: Measurement, arrays: list[npt.NDArray[Any]
 
 def _measurement_from_json(data: Mapping[str, Any], array: Any) -> Measurement:
     """A query speaks of its own attributes' sizes: a domain may have been refined after it was asked."""
+
+    def line(number: Any, kind: str = "<i8") -> npt.NDArray[Any]:
+        found: npt.NDArray[Any] = array(number)
+        if found.dtype.str != kind or found.ndim != 1:
+            raise ReleaseError("the release has answers that are not whole numbers, one after the other.")
+        return found
+
     query: Query
+    sizes = data["tree" if "tree" in data else "marginal"]["sizes"]
+    if not isinstance(sizes, dict) or not all(type(size) is int and 0 < size <= MOST_CELLS for size in sizes.values()):
+        raise ReleaseError("a query of the release speaks of attributes that have no size.")
     if "tree" in data:
         tree = data["tree"]
-        domain = Domain.of(tree["sizes"])
-        query = TreeQuery(domain, tuple(tree["splits_on"]), array(tree["split"]), array(tree["child"]), tree["label"])
+        names = tuple(tree["splits_on"])
+        query = TreeQuery(Domain.of(sizes), names, line(tree["split"], "<i4"), line(tree["child"]), tree["label"])
     else:
         marginal = data["marginal"]
-        sizes, levels = marginal["sizes"], marginal["levels"]
-        given = {name: array(level) for name, level in zip(sizes, levels, strict=True) if level is not None}
-        blocks = None if marginal["blocks"] is None else array(marginal["blocks"])
+        given = {name: line(level) for name, level in zip(sizes, marginal["levels"], strict=True) if level is not None}
+        blocks = None if marginal["blocks"] is None else line(marginal["blocks"])
         query = MarginalQuery(Domain.of(sizes), tuple(sizes), levels=given, blocks=blocks)
-    kept = None if data["kept"] is None else array(data["kept"])
-    values = array(data["values"])
-    if values.shape != ((query.cells,) if kept is None else kept.shape):
+    kept = None if data["kept"] is None else line(data["kept"])
+    values = line(data["values"])
+    if query.cells > MOST_CELLS or values.shape != ((query.cells,) if kept is None else kept.shape):
         raise ReleaseError("a noisy answer has another number of cells than its query.")
+    if (
+        kept is not None
+        and kept.size
+        and not (kept[0] >= 0 and kept[-1] < query.cells and (kept[1:] > kept[:-1]).all())
+    ):
+        raise ReleaseError("a noisy answer kept cells that its query does not have.")
     kind, scale = data["noise"]
+    if type(scale) is not float or not 0 < scale <= LARGEST_SCALE:
+        raise ReleaseError("a noisy answer has noise of no known scale.")
     return Measurement(query, values, Noise(kind, scale), kept)

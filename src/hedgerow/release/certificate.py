@@ -27,17 +27,20 @@ from hedgerow.budget.amounts import Amount, Budget, Currency
 from hedgerow.coded.measurement import Answer, Measurement
 from hedgerow.curator import PRINTED
 from hedgerow.errors import HedgerowError, ReleaseError
+from hedgerow.release import editions
 
 if TYPE_CHECKING:
     from hedgerow.schema import Schema
 
-FORMAT = "hedgerow certificate 1"
+FORMAT = "hedgerow certificate 2"
 UNSAFE = "noise drawn from a given seed: anyone who knows the seed can take the noise away"
 REHEARSAL = "a rehearsal on made-up rows"
 ENDED_EARLY = "The method was told that its time was up (--max-time) and took fewer rounds than it otherwise would."
 PUBLIC = "A public table was used; the publisher asserts that it does not depend on the private rows."
 OPINION = 1e-3
 """By what part another accountant's ε may exceed ours: it rounds losses up."""
+MOST_POINTS = 1 << 25
+"""Of the grid that it rounds to."""
 ACCESSES = {
     ("measure", "gaussian"),
     ("measure", "laplace"),
@@ -47,6 +50,8 @@ ACCESSES = {
     ("discover", "discovery"),
 }
 """What an access may be for, and by which mechanism."""
+_LEDGER = {FORMAT: ("dataset", "hash"), editions.FIRST: ("dataset", "entry", "hash")}
+"""How each edition names its record in the ledger. A number would tell how many releases there are."""
 
 
 @dataclass(frozen=True)
@@ -65,15 +70,20 @@ class Certificate:
     void: str | None = None
     notes: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
+    format: str = FORMAT
 
     @property
     def spent(self) -> Amount:
+        """What the charges add up to: a fact about the run, not its guarantee."""
         return sum((charge.amount for charge in self.charges), Amount(self.whole.currency, 0))
 
     @property
     def guarantee(self) -> Guarantee | None:
-        """(ε, δ) as the charges give it, or None for a release that was voided."""
-        return None if self.void else guarantee(self.spent, self.budget.delta)
+        """(ε, δ) of the whole amount that the run was given, or None for a release that was voided.
+
+        How much of it was spent may depend on the answers, and a filter bounds nothing but the whole.
+        """
+        return None if self.void else guarantee(self.whole, self.budget.delta)
 
     @property
     def unit(self) -> str:
@@ -92,19 +102,29 @@ class Certificate:
         if self.person:
             said.append(
                 f"A person counts with at most {self.rows_per_person} rows; further rows were left out before "
-                "anything was counted, so people with many rows are under-represented. Rows that name no person count "
-                "together as one person."
+                "anything was counted, so people with many rows are under-represented. Rows that name no person "
+                "were left out too."
             )
         if self.ledger is None:
             said.append("The guarantee speaks of this release alone: no ledger adds it up with other releases.")
         else:
-            said.append(f'It is entry {self.ledger["entry"]} of the ledger of "{self.ledger["dataset"]}".')
+            said.append(f'It is debited in the ledger of "{self.ledger["dataset"]}".')
         said.append("The noise comes from AES-256 in counter mode, so the guarantee is computational to that extent.")
-        return [*said, *self.notes]
+        if self.spent != self.whole:
+            said.append(
+                "Not all of the budget was spent. The guarantee is that of the whole: when to stop may depend on the "
+                "answers, so nothing less can be promised."
+            )
+        if self.format == editions.FIRST:
+            said.append(
+                f"The certificate is of the first edition and states {editions.stated_in_first(self)}, that of what "
+                "was spent; the guarantee above is the one that holds."
+            )
+        return [*said, *self.notes, *self.budget.doubts()]
 
     def to_json(self) -> dict[str, Any]:
         given = self.guarantee
-        return {
+        said = {
             "format": FORMAT,
             "dataset": self.dataset,
             "discovered": list(self.discovered),
@@ -124,12 +144,14 @@ class Certificate:
             "versions": dict(self.versions),
             "charges": [_charge_to_json(charge) for charge in self.charges],
         }
+        return said if self.format == FORMAT else editions.first(self, said)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Certificate:
         """Read a certificate. What can be recomputed is recomputed by `verify`, not believed."""
-        if data.get("format") != FORMAT:
-            raise ReleaseError(f'this certificate is not of the format "{FORMAT}".')
+        edition = data.get("format")
+        if edition not in (FORMAT, editions.FIRST):
+            raise ReleaseError(f'this certificate is not of the format "{FORMAT}", nor of an older one.')
         currency = Currency(data["currency"])
         return cls(
             budget=Budget(float(data["budget"]["epsilon"]), float(data["budget"]["delta"])),
@@ -140,10 +162,11 @@ class Certificate:
             method=data["method"],
             dataset=data["dataset"],
             discovered=tuple(data["discovered"]),
-            ledger=data["ledger"],
+            ledger=data["ledger"] and {name: data["ledger"][name] for name in _LEDGER[edition]},
             void=data["void"],
             notes=tuple(data["notes"]),
             versions=data["versions"],
+            format=edition,
         )
 
 
@@ -191,7 +214,10 @@ def check(stated: Mapping[str, Any], answers: Sequence[Answer], schema: Schema) 
         f"{sum(len(answer.measurements) for answer in answers)} noisy answers state the noise that was paid for",
     ]
     if certificate.guarantee:
-        confirmed.append(f"the guarantee follows from the charges: {certificate.guarantee}")
+        confirmed.append(f"the guarantee is that of the whole budget: {certificate.guarantee}")
+        if certificate.format == editions.FIRST:
+            old = editions.stated_in_first(certificate)
+            confirmed.append(f"the certificate, of the first edition, states {old} for what was spent: do not quote it")
     else:
         confirmed.append(f"NO GUARANTEE: {certificate.void}")
     return confirmed
@@ -234,9 +260,17 @@ def _check_charges(certificate: Certificate) -> None:
         if not charge.cost() <= charge.amount:
             raise ReleaseError(f"{where} costs more than it states.")
         if charge.mechanism == "discovery":
-            least = discovery_threshold(charge.scale, charge.amount, charge.rows_per_person)
-            if any(query["threshold"] < least for query in charge.queries) or not charge.queries:
-                raise ReleaseError(f"{where} keeps values that its δ does not pay for.")
+            _check_discovery(where, charge)
+
+
+def _check_discovery(where: str, charge: Charge) -> None:
+    """One column is one query of weight 1: a person holds at most θ values of it, but θ more of any other."""
+    if len(charge.queries) != 1 or charge.weights != (1.0,) or charge.queries[0].keys() != {"column", "threshold"}:
+        raise ReleaseError(f"{where} discovers other than one column for its price.")
+    least = discovery_threshold(charge.scale, charge.amount, charge.rows_per_person)
+    threshold = charge.queries[0]["threshold"]
+    if type(threshold) is not int or threshold < least:
+        raise ReleaseError(f"{where} keeps values that its δ does not pay for.")
 
 
 def _check_totals(certificate: Certificate, stated: Mapping[str, Any]) -> None:
@@ -247,13 +281,13 @@ def _check_totals(certificate: Certificate, stated: Mapping[str, Any]) -> None:
     allowed = whole(budget, certificate.whole.exact_delta, currency)
     if not spent <= certificate.whole or not certificate.whole <= allowed:
         raise ReleaseError("the charges add up to more than the budget.")
-    if not covers(budget, spent):
-        raise ReleaseError("the charges add up to more than (ε, δ) allows.")
+    if not covers(budget, certificate.whole):
+        raise ReleaseError("the whole amount is more than (ε, δ) allows.")
     # everything else that the certificate says follows from its parts, so it must say just that
     follows = certificate.to_json()
     for key in follows.keys() | stated.keys():
         if key not in follows or key not in stated or stated[key] != follows[key]:
-            raise ReleaseError(f'the certificate\'s "{key}" does not follow from its charges.')
+            raise ReleaseError(f'the certificate\'s "{key}" does not follow from its charges and its budget.')
 
 
 def _check_answers(certificate: Certificate, answers: Sequence[Answer], schema: Schema) -> None:
@@ -299,9 +333,10 @@ def second_opinion(certificate: Certificate) -> float | None:
     """ε by dp-accounting's privacy loss distributions, an independent accountant, at the certificate's δ.
 
     It knows Gaussian and Laplace noise. An exponential mechanism is handed over as the Gaussian that dominates it, or,
-    for pure ε, as the worst mechanism of its ε. Losses are rounded to a grid, once a charge; it is so fine that all of
+    for pure ε, as the worst mechanism of its ε; what was not spent is handed over as one more Gaussian, or one more ε,
+    because the guarantee is that of the whole. Losses are rounded to a grid, once a charge; it is so fine that all of
     that stays below `OPINION`. None where books were kept in ρ and a choice was made: that is less than what the
-    Gaussian would cost, so the two cannot agree.
+    Gaussian would cost, so the two cannot agree; and none where so fine a grid would not fit into memory.
     """
     from dp_accounting.pld import common
     from dp_accounting.pld import privacy_loss_distribution as pld
@@ -310,8 +345,10 @@ def second_opinion(certificate: Certificate) -> float | None:
     pure = given is Currency.PURE
     if given is Currency.ZCDP and any(charge.mechanism == "exponential" for charge in certificate.charges):
         return None
-    rounded_up = 2 * len(certificate.charges) + 1 if pure else 10  # Gaussian losses are rounded up and down
+    rounded_up = 2 * len(certificate.charges) + 3 if pure else 10  # Gaussian losses are rounded up and down
     grid = OPINION * certificate.budget.epsilon / rounded_up
+    if _width_of_losses(certificate.whole) > MOST_POINTS * grid:
+        return None
     composed = pld.identity(value_discretization_interval=grid)
     kinds = Counter((charge.mechanism, charge.scale, charge.sensitivity) for charge in certificate.charges)
     for (mechanism, scale, sensitivity), count in kinds.items():
@@ -326,9 +363,24 @@ def second_opinion(certificate: Certificate) -> float | None:
             dominating = 1 / math.sqrt(gdp_cost_of_exponential(scale))
             loss = pld.from_gaussian_mechanism(dominating, value_discretization_interval=grid)
         composed = composed.compose(loss.self_compose(count) if count > 1 else loss)
+    rest = certificate.whole.value - certificate.spent.value
+    if rest > 0 and pure:
+        worst = common.DifferentialPrivacyParameters(rest, 0.0)
+        composed = composed.compose(pld.from_privacy_parameters(worst, value_discretization_interval=grid))
+    elif rest > 0:
+        spread = 1 / math.sqrt(rest if given is Currency.GDP else 2 * rest)
+        composed = composed.compose(pld.from_gaussian_mechanism(spread, value_discretization_interval=grid))
     # its distributions are cut at a small mass, so pure ε is asked for at a δ that is next to nothing
-    delta = certificate.budget.delta - certificate.spent.delta
+    delta = certificate.budget.delta - certificate.whole.delta
     return float(composed.get_epsilon_for_delta(delta if delta > 0 else 1e-12))
+
+
+def _width_of_losses(spent: Amount) -> float:
+    """From the least to the greatest privacy loss that is worth looking at."""
+    if spent.currency is Currency.PURE:
+        return 2 * spent.value
+    squared = spent.value if spent.currency is Currency.GDP else 2 * spent.value
+    return squared + 20 * math.sqrt(squared)
 
 
 # ---------------------------------------------------------------- plain values

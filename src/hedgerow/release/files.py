@@ -2,41 +2,125 @@
 
 from __future__ import annotations
 
+import fcntl
+import filecmp
+import glob
 import os
 import secrets
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import OptionError, listing
+from hedgerow.release.disk import exists, is_at, move_new, reason, sync_folder
 from hedgerow.schema.spreadsheets import guarded
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 TABLE_SUFFIXES = (".csv", ".parquet", ".arrow")
+_KEPT = 60
+"""Characters of a file's name that the name of its unfinished self repeats: at most 240 bytes of the 255."""
+_unfinished: set[Path] = set()
+"""What this process is writing just now."""
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """A path beside `path` to write to; it takes the place of `path` when everything went well."""
-    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+def writing(path: Path) -> Iterator[None]:
+    """A full disk and its like are told with the name of the file, never with the text of the error."""
     try:
-        yield partial
-        with open(partial, "rb") as written:
-            os.fsync(written.fileno())
-        os.replace(partial, path)
-    finally:
+        yield
+    except OSError as problem:
+        raise OptionError(f'"{path}" could not be written ({reason(problem)}).') from None
+
+
+@contextmanager
+def whole_file(path: Path, *, replace: bool = True, mode: int = 0o666) -> Iterator[Path]:
+    """A path beside `path` to write to; it takes the place of `path`, on disk, when everything went well.
+
+    Without `replace` a file that has appeared there meanwhile is left alone, unless it holds the very same bytes: those
+    of a run that was killed just after it wrote them. A kill leaves at most a hidden `.NAME.….part`, which the next
+    command that writes there removes (`clear_unfinished`).
+    """
+    partial = _beside(path)
+    with writing(path):
+        place: int | None = None
+        try:
+            place = _locked(partial, mode)
+            yield partial
+            with open(partial, "rb") as written:
+                os.fsync(written.fileno())
+            if replace:
+                os.replace(partial, path)
+            else:
+                _publish(partial, path)
+            sync_folder(path.parent)
+        finally:
+            _remove(partial)
+            if place is not None:
+                os.close(place)
+
+
+def _publish(partial: Path, path: Path) -> None:
+    try:
+        move_new(partial, path)
+    except FileExistsError:
+        if not filecmp.cmp(partial, path, shallow=False):
+            raise OptionError(f'"{path}" was made by another meanwhile and was not touched; move it away.') from None
+
+
+def _beside(path: Path) -> Path:
+    """Where `path` is written before it is whole; no longer than a name may be."""
+    partial = path.with_name(f".{path.name[:_KEPT]}.{secrets.token_hex(4)}.part")
+    _unfinished.add(partial)
+    return partial
+
+
+def _remove(partial: Path) -> None:
+    with suppress(OSError):
         partial.unlink(missing_ok=True)
+    _unfinished.discard(partial)
+
+
+def remove_unfinished() -> None:
+    """For a process that is stopped: Ctrl-C may come at the very moment when it tidies up."""
+    for partial in list(_unfinished):
+        _remove(partial)
+
+
+def _locked(partial: Path, mode: int) -> int:
+    """An unfinished file, locked while its writer lives, so that one whose writer is gone can be told."""
+    while True:
+        place = os.open(partial, os.O_RDWR | os.O_CREAT, mode)
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(place, fcntl.LOCK_EX)
+        if is_at(place, partial):
+            return place
+        os.close(place)  # another process took it for one that was left behind
+
+
+def clear_unfinished(path: Path) -> None:
+    """Remove what commands that were killed have left of `path`; what another one is writing just now stays."""
+    for partial in path.parent.glob(f".{glob.escape(path.name[:_KEPT])}.*.part"):
+        remove_abandoned(partial)
+
+
+def remove_abandoned(partial: Path) -> None:
+    """Remove an unfinished file unless its writer lives."""
+    with suppress(OSError):
+        place = os.open(partial, os.O_RDWR)
+        try:
+            fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            partial.unlink(missing_ok=True)
+        finally:
+            os.close(place)
 
 
 def write_private(path: Path, text: str) -> None:
     """Write a file that only its owner can read: for what was computed from real rows."""
-    place = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    os.fchmod(place, 0o600)
-    with os.fdopen(place, "w", encoding="utf-8") as page:
-        page.write(text)
+    with whole_file(path, mode=0o600) as partial:
+        partial.write_text(text, encoding="utf-8")
 
 
 def check_writable(path: Path, suffixes: Iterable[str] = ()) -> None:
@@ -44,21 +128,25 @@ def check_writable(path: Path, suffixes: Iterable[str] = ()) -> None:
     wanted = tuple(suffixes)
     if wanted and path.suffix not in wanted:
         raise OptionError(f'"{path}" must end in one of {listing(wanted)}. Nothing was read.')
-    if path.is_dir():
-        raise OptionError(f'"{path}" is a folder; name a file. Nothing was read.')
-    probe = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    probe = _beside(path)
     try:
-        probe.touch(exist_ok=False)
-        probe.unlink()
+        if exists(path) and path.is_dir():
+            raise OptionError(f'"{path}" is a folder; name a file. Nothing was read.')
+        clear_unfinished(path)
+        try:
+            os.close(_locked(probe, 0o600))
+        finally:
+            _remove(probe)
     except OSError as problem:
-        reason = (problem.strerror or "refused").lower()
-        raise OptionError(f'"{path}" cannot be written ({reason}). Nothing was read.') from None
+        raise OptionError(f'"{path}" cannot be written ({reason(problem)}). Nothing was read.') from None
 
 
-def write_table(path: Path, schema: pa.Schema, batches: Iterable[pa.Table], warning: str | None = None) -> int:
+def write_table(
+    path: Path, schema: pa.Schema, batches: Iterable[pa.Table], warning: str | None = None, *, replace: bool = True
+) -> int:
     """Write tables one after the other as .csv, .parquet or .arrow; returns the number of rows.
 
-    A `warning` goes into the file's metadata; a CSV has none, so it gets a note beside it.
+    A `warning` goes into the file's metadata; a CSV has none, so it gets a note beside it, before it is there itself.
     """
     import pyarrow as pa
     import pyarrow.csv
@@ -67,7 +155,7 @@ def write_table(path: Path, schema: pa.Schema, batches: Iterable[pa.Table], warn
     if warning:
         schema = schema.with_metadata({"hedgerow": warning})
     rows = 0
-    with whole_file(path) as partial:
+    with whole_file(path, replace=replace) as partial:
         writer: Any
         if path.suffix == ".parquet":
             # rows come in random order: the least and the greatest value of a row group help no reader
@@ -81,11 +169,12 @@ def write_table(path: Path, schema: pa.Schema, batches: Iterable[pa.Table], warn
                 table = batch.replace_schema_metadata(schema.metadata)
                 writer.write_table(guarded(table) if path.suffix == ".csv" else table)
                 rows += len(table)
-    if path.suffix == ".csv":
-        if warning:
-            void_note(path).write_text(warning + "\n")
-        else:
-            void_note(path).unlink(missing_ok=True)  # it spoke of the table that was here before
+        if warning and path.suffix == ".csv":
+            with whole_file(void_note(path)) as note:
+                note.write_text(warning + "\n")
+    if path.suffix == ".csv" and not warning:
+        with suppress(OSError):
+            void_note(path).unlink()  # it spoke of the table that was here before
     return rows
 
 

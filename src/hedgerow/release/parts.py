@@ -10,23 +10,25 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import closing
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hedgerow.errors import OptionError
 from hedgerow.models.model import BLOCK_ROWS
 from hedgerow.progress import Progress
-from hedgerow.release.bundle import Release
-from hedgerow.release.files import whole_file, write_table
+from hedgerow.release.bundle import Release, Trust
+from hedgerow.release.disk import reason
+from hedgerow.release.files import remove_abandoned, whole_file, write_table
+from hedgerow.release.workers import in_processes
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 BLOCKS_PER_PART = 8
 MANIFEST = "manifest.json"
+NONE_MADE_ELSEWHERE = Trust()
 
 
 @dataclass(frozen=True)
@@ -60,9 +62,10 @@ def write_parts(
     workers: int,
     progress: Progress,
     blocks_per_part: int = BLOCKS_PER_PART,
+    trust: Trust = NONE_MADE_ELSEWHERE,
 ) -> tuple[int, int]:
     """Fill a folder with parts; those that a draw of the same rows left there stay. Returns rows, and parts written."""
-    loaded = Release.load(release)
+    loaded = Release.load(release, **trust._asdict())
     digest = hashlib.sha256(release.read_bytes()).hexdigest()
     draw = Draw(digest, loaded.estimated_rows if rows is None else rows, seed, blocks_per_part)
     lacking = _open_folder(folder, draw)
@@ -72,16 +75,13 @@ def write_parts(
                 _write_part(loaded, folder, draw, part)
                 progress.step()
         else:
-            # a fresh process, not a fork: nothing of this one's threads or coins comes along
-            with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-                waiting = [pool.submit(_write_part_of, release, folder, draw, part) for part in lacking]
-                try:
-                    for done in as_completed(waiting):
-                        done.result()
+            jobs = [(release, folder, draw, part, trust) for part in lacking]
+            try:
+                with closing(in_processes(_write_part_of, jobs, workers)) as written:
+                    for _ in written:
                         progress.step()
-                except BaseException:
-                    pool.shutdown(wait=False, cancel_futures=True)
-                    raise
+            finally:
+                _clear(folder)
     return draw.rows, len(lacking)
 
 
@@ -91,8 +91,10 @@ def _open_folder(folder: Path, draw: Draw) -> list[int]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         held = json.loads(path.read_text()) if path.exists() else None
-    except (OSError, ValueError):
-        raise OptionError(f'"{folder}" cannot be used as a folder of parts. Nothing was written.') from None
+    except (OSError, ValueError) as problem:
+        why = reason(problem) if isinstance(problem, OSError) else f"its {MANIFEST} cannot be read"
+        raise OptionError(f'"{folder}" cannot be used as a folder of parts ({why}). Nothing was written.') from None
+    _clear(folder)
     if held is None and any(folder.iterdir()):
         raise OptionError(f'"{folder}" is not empty; name a new folder. Nothing was written.')
     if held is not None and held != asdict(draw):
@@ -101,27 +103,31 @@ def _open_folder(folder: Path, draw: Draw) -> list[int]:
             f'"{folder}" holds rows of another draw: its {", ".join(differing)} differs. Name a new folder. '
             "Nothing was written."
         )
-    for leftover in folder.glob(".*.part"):
-        leftover.unlink(missing_ok=True)
     if held is None:
         with whole_file(path) as partial:
             partial.write_text(json.dumps(asdict(draw), indent=1) + "\n")
     return [part for part in range(draw.parts) if not (folder / _name(part)).exists()]
 
 
-def _write_part_of(release: Path, folder: Path, draw: Draw, part: int) -> None:
-    _write_part(_loaded(release, draw.release), folder, draw, part)
+def _clear(folder: Path) -> None:
+    """What workers that were killed have left behind."""
+    for leftover in folder.glob(".*.part"):
+        remove_abandoned(leftover)
+
+
+def _write_part_of(release: Path, folder: Path, draw: Draw, part: int, trust: Trust) -> None:
+    _write_part(_loaded(release, draw.release, trust), folder, draw, part)
 
 
 _held: dict[str, Release] = {}
 
 
-def _loaded(release: Path, digest: str) -> Release:
+def _loaded(release: Path, digest: str, trust: Trust) -> Release:
     """A worker reads the release once."""
     if digest not in _held:
         if hashlib.sha256(release.read_bytes()).hexdigest() != digest:
             raise OptionError(f'"{release}" was changed while rows were drawn from it.')
-        _held[digest] = Release.load(release)
+        _held[digest] = Release.load(release, **trust._asdict())
     return _held[digest]
 
 

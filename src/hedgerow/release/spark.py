@@ -18,7 +18,7 @@ from hedgerow.models.model import BLOCK_ROWS
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hedgerow.release.bundle import Release
+    from hedgerow.release.bundle import Release, Trust
 
     Batches = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -34,12 +34,12 @@ def frame(release: Release, session: Any, rows: int, seed: int) -> Any:
     blocks = math.ceil(rows / BLOCK_ROWS)
     columns = from_arrow_schema(release.encoding.arrow_schema, prefer_timestamp_ntz=True)
     numbers = session.range(0, blocks, numPartitions=max(1, blocks))
-    return numbers.mapInArrow(_drawn(file, rows, seed, to_arrow_schema(columns)), columns)
+    return numbers.mapInArrow(_drawn(file, release.trust, rows, seed, to_arrow_schema(columns)), columns)
 
 
-def _drawn(file: bytes, rows: int, seed: int, schema: pa.Schema) -> Batches:
+def _drawn(file: bytes, trust: Trust, rows: int, seed: int, schema: pa.Schema) -> Batches:
     def draw(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        release = _loaded(file)
+        release = _loaded(file, trust)
         for batch in numbers:
             for number in batch.column("id").to_pylist():
                 for table in release.block(min(BLOCK_ROWS, rows - number * BLOCK_ROWS), seed, number):
@@ -49,11 +49,11 @@ def _drawn(file: bytes, rows: int, seed: int, schema: pa.Schema) -> Batches:
 
 
 @cache
-def _loaded(file: bytes) -> Release:
+def _loaded(file: bytes, trust: Trust) -> Release:
     """A worker reads the release once."""
     from hedgerow.release.bundle import Release
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "r.release")
         path.write_bytes(file)
-        return Release.load(path)
+        return Release.load(path, **trust._asdict())

@@ -209,7 +209,10 @@ def _is_binary(kind: pa.DataType) -> bool:
 
 def _text_of_binary(array: pa.Array) -> pa.Array:
     """UTF-8 bytes as text; bytes that are not UTF-8 are kept apart as a mark that no declaration holds."""
-    return pa.array([_utf8(value) for value in array.to_pylist()], pa.string())
+    try:
+        return pc.cast(pc.cast(array, pa.binary()), pa.string())
+    except pa.ArrowInvalid:
+        return pa.array([_utf8(value) for value in array.to_pylist()], pa.string())
 
 
 def _utf8(value: bytes | None) -> str | None:

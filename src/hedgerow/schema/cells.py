@@ -135,7 +135,8 @@ class _Class:
         self._residues, self._period = residues, period
         self._first = self._below(starts)
         self.count: IntArray = self._below(ends + 1) - self._first
-        mine = [value for value in avoid if value % period in set(residues.tolist())] if avoid else []
+        members = set(residues.tolist()) if avoid else set()
+        mine = [value for value in avoid if value % period in members]
         self._skipped = self._below(np.asarray(mine, dtype=np.int64))
         for value in mine:
             self.count -= (starts <= value) & (value <= ends)

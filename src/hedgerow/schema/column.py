@@ -14,10 +14,11 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from hedgerow.coded.domain import Attribute, IntArray
-from hedgerow.schema.arrays import BoolArray, CodeArray
+from hedgerow.schema.arrays import BoolArray, CodeArray, texts
 from hedgerow.schema.reading import Text, Truth, as_missing
 
 Missing = Annotated[bool | dict[str, str], BeforeValidator(as_missing)]
@@ -79,6 +80,24 @@ class Column(BaseModel, ABC):
     def fate(self) -> str:
         """What becomes of values that are not declared, in words."""
         return "kept as “other”" if self.layout.other is not None else "replaced by declared values"
+
+    @property
+    def blank_fate(self) -> str:
+        """What becomes of a null where no `missing` is declared, in words."""
+        return "replaced by declared values" if self.layout.null == self.layout.hidden else "kept as “other”"
+
+    @property
+    def unread_fate(self) -> str:
+        """What becomes of what cannot be read as this kind of column, in words."""
+        return self.fate
+
+    def blank(self, array: pa.Array) -> BoolArray:
+        """Which values say nothing at all."""
+        return np.asarray(pc.fill_null(pc.equal(texts(array), ""), True).to_numpy(zero_copy_only=False), dtype=bool)
+
+    def unread(self, array: pa.Array) -> BoolArray:
+        """Which values say something that cannot be read as this kind of column: text where a number is declared."""
+        return np.zeros(len(array), dtype=bool)
 
     @property
     def discovery(self) -> str | None:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 SLICE_ROWS = 1 << 17
 """Rows that are turned from codes into values at a time; a Parquet file gets as many in a row group."""
+SLICE_BYTES = 1 << 30
+"""Fewer rows where the longest values would take more than this."""
 
 
 class Encoding:
@@ -99,8 +101,18 @@ class Encoding:
     def decode_in_slices(self, coded: CodedTable, coins: np.random.Generator) -> Iterator[pa.Table]:
         """The same table some rows at a time: all at once, values take much more memory than codes."""
         folded = self._folded(coded, coins)
-        for first in range(0, len(folded), SLICE_ROWS):
-            yield self._unfolded(folded.slice(first, SLICE_ROWS))
+        rows = max(1, min(SLICE_ROWS, SLICE_BYTES // self._widest(folded)))
+        for first in range(0, len(folded), rows):
+            yield self._unfolded(folded.slice(first, rows))
+
+    def _widest(self, folded: pa.RecordBatch) -> int:
+        """Bytes of the longest row of values that the dictionaries allow, and 8 for each column."""
+        texts = [
+            pc.max(pc.binary_length(array.dictionary)).as_py() or 0
+            for array in folded
+            if pa.types.is_dictionary(array.type) and pa.types.is_string(array.type.value_type)
+        ]
+        return 8 * len(self.columns) + sum(texts)
 
     def _folded(self, coded: CodedTable, coins: np.random.Generator) -> pa.RecordBatch:
         """Values, some of them as codes with a dictionary; every code is in its dictionary."""

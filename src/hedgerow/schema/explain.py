@@ -11,10 +11,15 @@ from hedgerow.errors import SchemaError, listing, suggestion
 from hedgerow.schema.document import Lines, Path
 
 
-def schema_error(error: ValidationError, kinds: Mapping[str, type[BaseModel]], top: type[BaseModel]) -> SchemaError:
-    """One sentence for the first fault (a misspelt key before anything that follows from it)."""
+def schema_error(
+    error: ValidationError, kinds: Mapping[str, type[BaseModel]], top: type[BaseModel], base: Path = ()
+) -> SchemaError:
+    """One sentence for the first fault (a misspelt key before anything that follows from it).
+
+    `base` is where in the schema the declaration stands that was checked.
+    """
     faults = sorted(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
-    message, path = _sentence(faults[0], kinds, top)
+    message, path = _sentence(faults[0], kinds, top, base)
     if len(faults) > 1:
         message += f" ({len(faults) - 1} more after this one.)"
     found = SchemaError(message)
@@ -31,9 +36,9 @@ def located(error: SchemaError, name: str, lines: Lines) -> SchemaError:
     return SchemaError(f"{where}: {error}")
 
 
-def key_error(path: Path, message: str) -> SchemaError:
+def key_error(path: Path, message: str, kind: type[SchemaError] = SchemaError) -> SchemaError:
     """An error about one key."""
-    error = SchemaError(f"{spelled(path)}: {message}")
+    error = kind(f"{spelled(path)}: {message}")
     error.path = path  # type: ignore[attr-defined]
     return error
 
@@ -42,8 +47,8 @@ def spelled(path: Path) -> str:
     return ".".join(map(str, path)) or "the schema"
 
 
-def _sentence(fault: Any, kinds: Mapping[str, type[BaseModel]], top: type[BaseModel]) -> tuple[str, Path]:
-    location: Path = tuple(fault["loc"])
+def _sentence(fault: Any, kinds: Mapping[str, type[BaseModel]], top: type[BaseModel], base: Path) -> tuple[str, Path]:
+    location: Path = (*base, *fault["loc"])
     model = top
     if len(location) > 2 and location[0] == "columns" and location[2] in kinds:
         model = kinds[str(location[2])]

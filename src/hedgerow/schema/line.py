@@ -42,6 +42,24 @@ class LineColumn(Column):
         return super().fate if self.layout.other is not None else "clipped to the bounds"
 
     @property
+    def blank_fate(self) -> str:
+        return "coded as 0" if self.layout.null is None else super().blank_fate
+
+    @property
+    def unread_fate(self) -> str:
+        """What `encode` does with them: the other-cell, else where a null goes."""
+        if self.layout.other is not None:
+            return super().fate
+        return "read as missing" if self.layout.mark("") is not None else self.blank_fate
+
+    def blank(self, array: pa.Array) -> BoolArray:
+        return self.read(plain(array)).empty
+
+    def unread(self, array: pa.Array) -> BoolArray:
+        line, empty = self.read(plain(array))
+        return np.isnan(line) & ~empty
+
+    @property
     def special_places(self) -> tuple[float, ...]:
         """Values that have a cell of their own."""
         return ()
@@ -158,6 +176,10 @@ class SteppedColumn(LineColumn):
     @property
     @abstractmethod
     def cells(self) -> Steps: ...
+
+    @property
+    def fate(self) -> str:
+        return super().fate if self.layout.other is not None else "clipped to the bounds, fractions rounded down"
 
     def holds(self, place: float) -> bool:
         return abs(place) <= LARGEST and place == int(place)

@@ -159,9 +159,10 @@ class Number(LineColumn):
 
 
 class Code(SteppedColumn):
-    """Already coded 0 … size−1, and exactly as wide as declared: what is no code is clipped, a null becomes code 0.
+    """Already coded 0 … size−1, and exactly as wide as declared.
 
-    So the coded benchmark tables of the field keep their sizes; declare `missing` or `other` for a cell of its own.
+    A number that is no code is clipped, a null or text becomes code 0, so that the coded benchmark tables of the field
+    keep their sizes; declare `missing` or `other` for a cell of its own.
     """
 
     arrow_type: ClassVar[pa.DataType] = pa.int64()

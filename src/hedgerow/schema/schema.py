@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from hedgerow.errors import OptionError, SchemaError, TableError, listing, suggestion
-from hedgerow.schema.calendar import Date, Datetime
 from hedgerow.schema.column import Column, plain_value
 from hedgerow.schema.contest import is_parameters, schema_of
 from hedgerow.schema.document import Flow, read_json, read_yaml, write_yaml
@@ -19,25 +18,16 @@ from hedgerow.schema.editor import editor_schema
 from hedgerow.schema.encoding import Encoding
 from hedgerow.schema.explain import key_error, located, schema_error
 from hedgerow.schema.group import Group, GroupEncoding, combinations_in
-from hedgerow.schema.listed import Boolean, Category
-from hedgerow.schema.numeric import Code, Integer, Number
+from hedgerow.schema.header import quoted, refuse_lacking, refuse_twice, undeclared
+from hedgerow.schema.kinds import KINDS, AnyColumn, made, name_of
+from hedgerow.schema.listed import Category
+from hedgerow.schema.numeric import Integer, Number
 from hedgerow.schema.presets import PREFIX, load
 from hedgerow.schema.reading import Text, Whole, as_text
 
-AnyColumn = Annotated[
-    Integer | Number | Category | Boolean | Date | Datetime | Code,
-    Field(discriminator="type"),
-]
-KINDS: dict[str, type[BaseModel]] = {
-    "integer": Integer,
-    "number": Number,
-    "category": Category,
-    "boolean": Boolean,
-    "date": Date,
-    "datetime": Datetime,
-    "code": Code,
-}
 TODO = "TODO"
+MOST_CODES = 1 << 26
+"""Values and bins of all columns together."""
 
 
 class Schema(BaseModel):
@@ -110,9 +100,9 @@ class Schema(BaseModel):
         plain = {key: value for key, value in data.items() if key != "codelists"}
         if isinstance(data.get("columns"), Mapping):
             codelists = _codelists(data.get("codelists", {}))
-            plain["columns"] = {
-                name: _expand_codelist(str(name), column, codelists) for name, column in data["columns"].items()
-            }
+            plain["columns"] = made(
+                {name: _expand_codelist(str(name), column, codelists) for name, column in data["columns"].items()}
+            )
         return plain
 
     @model_validator(mode="after")
@@ -128,7 +118,13 @@ class Schema(BaseModel):
         both = [name for name in self.ignore if name in self.columns]
         if both:
             raise ValueError(f'ignore: "{both[0]}" is also one of the columns')
-        attributes = [each.name for name, column in self.columns.items() for each in column.attributes(name)]
+        attributes: list[str] = []
+        codes = 0
+        for name, column in self.columns.items():
+            attributes += [each.name for each in column.attributes(name)]
+            codes += column.layout.size
+            if codes > MOST_CODES:
+                raise ValueError(f"columns: together they have more than {MOST_CODES:,} values and bins; use fewer")
         twice = [name for name, count in Counter(attributes).items() if count > 1]
         if twice:
             raise ValueError(f'columns: the coded name "{twice[0]}" stands for two things; rename a column')
@@ -232,34 +228,23 @@ class Schema(BaseModel):
         assert isinstance(found, Category)
         return found.open_values(array)
 
-    def check_header(self, header: Sequence[str]) -> None:
+    def check_header(self, header: Sequence[str], what: str = "the table") -> None:
         """Refuses a table whose column names do not match the schema. Reads names only."""
-        twice = [name for name, count in Counter(header).items() if count > 1]
-        if twice:
-            raise TableError(f"the table has more than one column named {_quoted(twice)}. No row was read.")
+        refuse_twice(header, what)
         needed = [*self.columns, *([self.person] if self.person else [])]
-        lacking = [name for name in needed if name not in header]
-        if len(lacking) == len(needed):
-            raise TableError(
-                "the table has none of the columns that the schema declares. Is there a header line, and is the "
-                "separator a comma? No row was read."
-            )
-        if lacking:
-            raise TableError(
-                f"the table lacks {_quoted(lacking)}, which the schema declares; its columns: {listing(header)}."
-                f"{suggestion(lacking[0], header)} No row was read."
-            )
-        strange = [name for name in header if name not in needed and name not in self.ignore]
-        if strange:
+        declared = [*needed, *self.ignore]
+        refuse_lacking(header, needed, declared, what)
+        strange = undeclared(header, declared)
+        if strange is not None:
             raise SchemaError(
-                f"the schema says nothing about {_quoted(strange)}.{suggestion(strange[0], needed)} "
-                "Declare it under `columns`, or list it under `ignore`. No row was read."
+                f"of {what} the schema says nothing about {strange} Declare what is there under `columns`, or list it "
+                "under `ignore`. Nothing else was read."
             )
 
     def encoding(self) -> Encoding:
         """How rows become codes and codes rows; refused while a domain is still open."""
         if self.discoveries:
-            names = _quoted([name for name, _ in self.discoveries])
+            names = quoted([name for name, _ in self.discoveries])
             raise SchemaError(f"the domain of {names} is private and has not been discovered yet.")
         if self.public_groups:
             columns = ", ".join(self.groups[self.public_groups[0]].columns)
@@ -286,7 +271,7 @@ def _column_dict(column: Column) -> dict[str, Any]:
     """The keys that differ from their defaults, the kind first and the common keys last."""
     fields = type(column).model_fields
     own = [name for name in fields if name not in Column.model_fields and name != "type"]
-    data: dict[str, Any] = {"type": getattr(column, "type")}  # noqa: B009
+    data: dict[str, Any] = {"type": name_of(column)}
     for name in (*own, *Column.model_fields):
         value = getattr(column, name)
         if fields[name].is_required() or value != fields[name].default:
@@ -333,7 +318,3 @@ def _expand_codelist(name: str, column: Any, codelists: Mapping[str, Any]) -> An
         )
     rest = {key: value for key, value in column.items() if key not in ("codelist", "type")}
     return {"type": "category", "values": codelists[listed], **rest}
-
-
-def _quoted(names: Sequence[str]) -> str:
-    return listing(f'"{name}"' for name in names)

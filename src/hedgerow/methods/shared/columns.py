@@ -16,16 +16,16 @@ import numpy as np
 from hedgerow.coded.domain import Attribute, Counts, Domain, IntArray
 from hedgerow.coded.measurement import Measurement, Noise
 from hedgerow.coded.query import MarginalQuery
-from hedgerow.curator import Recoding
+from hedgerow.coded.recoding import Recoding
 from hedgerow.models.denoising import Column, denoised
 from hedgerow.models.expanded import Expanded
 from hedgerow.models.graphical.junction import plan
 from hedgerow.models.graphical.model import GraphicalModel
 from hedgerow.models.model import Model
 
-FEW = 16
+FEW_CODES = 16
 """Attributes of at most so many codes are merged wherever the codes stand."""
-FLOOR = 0.1
+LEAST_STD_SHARE = 0.1
 """No cell of a first model holds less than this part of its standard error: it must be able to fill."""
 
 
@@ -67,9 +67,9 @@ class Columns:
         target = recoding.target()
         structure = plan(target, [(name,) for name in target.names])
         potentials = np.empty(structure.leaf_cells)
-        for (axis,), place in zip(structure.leaves, structure.leaf_places, strict=True):
+        for (axis,), index in zip(structure.leaves, structure.leaf_places, strict=True):
             counts, std = self._coarse(recoding, target[structure.layout.names[axis]])
-            potentials[place] = np.log(np.maximum(counts, FLOOR * std))
+            potentials[index] = np.log(np.maximum(counts, LEAST_STD_SHARE * std))
         return GraphicalModel(structure, potentials, self.total)
 
     def expand(self, model: Model, recoding: Recoding) -> Model:
@@ -90,11 +90,11 @@ class Columns:
 
 def _merged(counts: Counts, attribute: Attribute, least: float) -> IntArray:
     """A code for each old one, so that any two that could be merged further hold at least `least` rows together."""
-    line = attribute.size if attribute.line is None else attribute.line
-    if line <= FEW:
-        line = 0
-    along = _neighbours(counts[:line], least)
-    mapping = np.concatenate([along, _rarest(counts[line:], least) + (along[-1] + 1 if line else 0)])
+    ordered = attribute.size if attribute.line is None else attribute.line
+    if ordered <= FEW_CODES:
+        ordered = 0
+    along = _neighbours(counts[:ordered], least)
+    mapping = np.concatenate([along, _rarest(counts[ordered:], least) + (along[-1] + 1 if ordered else 0)])
     return mapping.astype(np.int64)
 
 
@@ -102,28 +102,28 @@ def _neighbours(counts: Counts, least: float) -> IntArray:
     """Merge the two neighbours that hold least together, while that is below `least`."""
     mass = counts.tolist()
     before, after = list(range(-1, len(mass) - 1)), list(range(1, len(mass) + 1))
-    waiting = [(left + right, place) for place, (left, right) in enumerate(pairwise(mass))]
+    waiting = [(left + right, index) for index, (left, right) in enumerate(pairwise(mass))]
     heapq.heapify(waiting)
     starts = np.ones(len(mass), dtype=np.int64)
     while waiting and waiting[0][0] < least:
-        held, place = heapq.heappop(waiting)
-        second = after[place]
-        if not starts[place] or second >= len(mass) or held != mass[place] + mass[second]:
+        held, index = heapq.heappop(waiting)
+        second = after[index]
+        if not starts[index] or second >= len(mass) or held != mass[index] + mass[second]:
             continue  # one of the two has been merged since
         starts[second] = 0
-        mass[place] = held
-        after[place] = after[second]
-        if after[place] < len(mass):
-            before[after[place]] = place
-            heapq.heappush(waiting, (held + mass[after[place]], place))
-        if before[place] >= 0:
-            heapq.heappush(waiting, (mass[before[place]] + held, before[place]))
+        mass[index] = held
+        after[index] = after[second]
+        if after[index] < len(mass):
+            before[after[index]] = index
+            heapq.heappush(waiting, (held + mass[after[index]], index))
+        if before[index] >= 0:
+            heapq.heappush(waiting, (mass[before[index]] + held, before[index]))
     return np.cumsum(starts) - 1
 
 
 def _rarest(counts: Counts, least: float) -> IntArray:
     """Merge the two that hold least, wherever they stand, while they hold less than `least` together."""
-    waiting = [(count, place) for place, count in enumerate(counts.tolist())]
+    waiting = [(count, index) for index, count in enumerate(counts.tolist())]
     heapq.heapify(waiting)
     root = np.arange(len(counts))
     while len(waiting) > 1:
@@ -133,6 +133,6 @@ def _rarest(counts: Counts, least: float) -> IntArray:
         low, high = sorted((first[1], second[1]))
         root[high] = low
         heapq.heappush(waiting, (first[0] + second[0], low))
-    for place in range(len(root)):
-        root[place] = root[root[place]]  # roots stand before what was merged into them
+    for index in range(len(root)):
+        root[index] = root[root[index]]  # roots stand before what was merged into them
     return np.unique(root, return_inverse=True)[1]

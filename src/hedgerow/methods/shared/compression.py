@@ -16,7 +16,7 @@ import numpy as np
 from hedgerow.coded.domain import Domain
 from hedgerow.coded.measurement import Measurement, Noise
 from hedgerow.coded.query import MarginalQuery
-from hedgerow.curator import Recoding
+from hedgerow.coded.recoding import Recoding
 from hedgerow.models.expanded import Expanded
 from hedgerow.models.model import Model
 

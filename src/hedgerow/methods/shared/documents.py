@@ -37,10 +37,7 @@ def attributes_of(names: tuple[str, ...], domain: Domain, columns: Mapping[str, 
             found.append(name)
         else:
             known = [*columns, *(other for other in domain.names if other not in columns)]
-            raise OptionError(
-                f'{what}: unknown column "{name}"; columns: {listing(columns)}.{suggestion(name, known)} '
-                "Nothing was spent."
-            )
+            raise OptionError(f'{what}: unknown column "{name}"; columns: {listing(columns)}.{suggestion(name, known)}')
     return domain.marginal(found)
 
 

@@ -29,9 +29,9 @@ class Relations:
     the relation is gone and the chance is not, and the difference counts.
     """
 
-    def __init__(self, domain: Domain, table: CodedTable, coins: np.random.Generator):
+    def __init__(self, domain: Domain, table: CodedTable, rng: np.random.Generator):
         self.names = domain.names
-        self._coins = coins
+        self._rng = rng
         self._rows = {name: _ranked(table[name], domain[name].dtype) for name in self.names}
         self._sizes = {name: int(codes.max()) + 1 for name, codes in self._rows.items()}
 
@@ -48,7 +48,7 @@ class Relations:
 
         It is the entropy of the pair once the rows of each attribute are shuffled by themselves, less that of the pair.
         """
-        shuffled = {name: self._coins.permutation(codes) for name, codes in self._rows.items()}
+        shuffled = {name: self._rng.permutation(codes) for name, codes in self._rows.items()}
         pairs = [pair for pair in combinations(self.names, 2) if self.cells(pair) < most_cells]
         both = zip(pairs, self._entropies(shuffled, pairs), self._entropies(self._rows, pairs), strict=True)
         return {pair: loose - tied for pair, loose, tied in both}
@@ -61,7 +61,7 @@ class Relations:
         """
         shuffled = dict(self._rows)
         order = np.argsort(self._rows[centre], kind="stable")
-        swapped = np.lexsort((self._coins.random(len(order)), self._rows[centre]))
+        swapped = np.lexsort((self._rng.random(len(order)), self._rows[centre]))
         shuffled[second] = np.empty_like(self._rows[second])
         shuffled[second][order] = self._rows[second][swapped]
         return self._apart(self._rows, centre, first, second) - self._apart(shuffled, centre, first, second)
@@ -71,8 +71,8 @@ class Relations:
         marginals: list[Marginal] = [(centre, first, second), (centre, first), (centre, second), (centre,)]
         (cells, joint), *parts = self._occupied(rows, marginals)
         left, right = self._sizes[first], self._sizes[second]
-        place = cells // (left * right)
-        inside = (place * left + cells // right % left, place * right + cells % right, place)
+        index = cells // (left * right)
+        inside = (index * left + cells // right % left, index * right + cells % right, index)
         with_first, with_second, alone = (
             counts[np.searchsorted(known, wanted)] for (known, counts), wanted in zip(parts, inside, strict=True)
         )
@@ -89,11 +89,11 @@ class Relations:
         self, rows: Mapping[str, Codes], marginals: Sequence[Marginal]
     ) -> Iterator[tuple[IntArray, IntArray]]:
         """The cells that occur and their counts, marginal by marginal; cells are numbered in the order of the names."""
-        place = {name: number for number, name in enumerate(self.names)}
+        index = {name: number for number, name in enumerate(self.names)}
         columns, length = [rows[name] for name in self.names], len(next(iter(rows.values())))
         for start in range(0, len(marginals), _AT_ONCE):
             queries = [
-                _count.Marginal([place[n] for n in names], [self._sizes[n] for n in names], [None] * len(names), None)
+                _count.Marginal([index[n] for n in names], [self._sizes[n] for n in names], [None] * len(names), None)
                 for names in marginals[start : start + _AT_ONCE]
             ]
             for answer in _count.count(columns, length, queries, _DENSE, 1):

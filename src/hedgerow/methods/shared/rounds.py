@@ -1,42 +1,206 @@
-"""What the methods share that choose and measure round by round on a growing graphical model."""
+"""Rounds: choose what the model gets most wrong, measure it, refit, until the budget is spent.
+
+The loop of AIM, PPSyn and hedge is one: affordable → propose → choose → measure → refit → next budget. `Rounds` owns
+budget, model and clock; a method is a `Strategy`, which says what it proposes and how it prices.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from hedgerow.budget.amounts import Amount
-from hedgerow.coded.domain import Counts, Domain, Marginal
+from hedgerow.coded.domain import Domain, Marginal
 from hedgerow.coded.measurement import Measurement, Noise
 from hedgerow.coded.query import MarginalQuery
-from hedgerow.curator import Candidate, Curator
+from hedgerow.curator import Answers, Candidate, Curator
+from hedgerow.methods.shared.workloads import by_lot
+from hedgerow.models.graphical.estimation import MOST_CALLS, fit
 from hedgerow.models.graphical.junction import sizes_with
 from hedgerow.models.graphical.model import GraphicalModel
-from hedgerow.models.partitions import Partitions, mass_splits
+from hedgerow.progress import Limits, Progress
 
-ROUGH = (25, 150)
+ROUGH_CALLS = (25, 150)
 """Least and most oracle calls of a fit between rounds; the last one runs to the end."""
-WORK = 2e7
+ROUGH_CELLS = 2e7
 """Cells that the oracle calls of such a fit may go through: large models get fewer calls."""
-COARSE = 16
-"""A third of the blocks, where that is so many, is offered too: the choice then weighs detail against noise."""
 CELLS_A_ROUND = 4_000_000
 """Cells of all the marginals that one round considers; where there are more, lots decide, the small degrees first."""
 MARGINALS_A_ROUND = 6_000
 """The same of their number."""
+FEWEST_A_ROUND = 500
+"""So many are considered however little time is left."""
+LISTED, MARGINAL, PICKED = 2_000, 100_000, 30_000
+"""Work of a marginal that matters, of one that a round considers, and of one that is considered for a further pick."""
+
+Refit = Callable[[GraphicalModel, Sequence[Measurement], bool], GraphicalModel]
+"""The next model from the last one and all measurements; roughly, where more rounds follow."""
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """What a method knows when it proposes. All of it is public."""
+
+    domain: Domain
+    model: GraphicalModel
+    wanted: Mapping[Marginal, float]
+    """The marginals that matter, with their weights."""
+    considered: Sequence[Marginal]
+    """Those of them that this round goes through."""
+    noise: Noise
+    """The noise that a measurement would carry."""
+    used: float
+    """The part of the whole budget that is spent."""
+
+    def fitting(self, marginals: Sequence[Marginal], megabytes: float) -> list[Marginal]:
+        """Those that the model holds already, or that leave it no larger than this."""
+        return fitting(self.domain, self.model.cliques, marginals, megabytes)
+
+
+@dataclass(frozen=True, eq=False)
+class Offer:
+    """Candidates of a round, what they are compared with, and how large the model may become with those chosen."""
+
+    candidates: Sequence[Candidate]
+    against: Answers
+    megabytes: float
+
+
+class Strategy(ABC):
+    """What a method brings to its rounds. A pick is one choice and its measurement."""
+
+    measuring: float
+    """The part of a pick's budget that measures; the rest chooses."""
+
+    @abstractmethod
+    def tells(self, now: Round) -> bool:
+        """Whether an answer with this noise could tell anything. A pick's budget is doubled until one does."""
+
+    @abstractmethod
+    def propose(self, now: Round) -> Offer:
+        """What could be measured; no candidates where none is worth its noise."""
+
+    @abstractmethod
+    def next_budget(self, budget: Amount, planned: Amount, moved: float) -> Amount:
+        """A pick's budget in the next round, where the last answers moved the model by so many times their noise."""
+
+    def consider(self, curator: Curator, wanted: Sequence[Marginal]) -> Sequence[Marginal]:
+        """The marginals that a round goes through."""
+        return wanted
+
+    def picks_a_round(self, free: Amount, budget: Amount, considered: int) -> int:
+        """How many picks a round makes."""
+        return 1
+
+
+@dataclass(eq=False)
+class Rounds:
+    """The rounds of one run: what is known so far, and how more is learnt."""
+
+    curator: Curator
+    wanted: Mapping[Marginal, float]
+    model: GraphicalModel
+    measured: list[Measurement]
+    refit: Refit
+    otherwise: Callable[[Amount], list[Measurement]]
+    """Measures what is left to measure where no candidate is worth its noise."""
+    whole: Amount
+    progress: Progress
+
+    def run(self, strategy: Strategy, planned: Amount, reserved: Amount | None = None) -> GraphicalModel:
+        """Rounds until no more is left than what is reserved; a pick's budget is planned, then follows the answers."""
+        reserved = reserved or self.whole.share(0)
+        budget = planned
+        while self.curator.remaining.units > reserved.units:
+            free = self.curator.remaining - reserved
+            considered = self.in_time(strategy.consider(self.curator, list(self.wanted)), MARGINAL)
+            self.progress.worked(LISTED * len(self.wanted) + MARGINAL * len(considered))
+            budget = self.affordable(strategy, free, budget)
+            picks = strategy.picks_a_round(free, budget, len(considered))
+            if self.progress.out_of_time() or free.units < 2 * picks * budget.units:
+                budget = Amount(free.currency, free.units // picks)  # the last round spends everything
+            offer = strategy.propose(self.now(budget.share(strategy.measuring), considered))
+            answers = self.measure(offer, budget, budget.share(strategy.measuring), free, picks)
+            before = self.model
+            self.learn(answers or self.otherwise(free), rough=self.curator.remaining.units > reserved.units)
+            if answers:
+                moved = float(np.mean([contribution(answer, before, self.model) for answer in answers]))
+                budget = strategy.next_budget(budget, planned, moved)
+            self.progress.step(100 * picks * budget.units // self.whole.units)
+        return self.model
+
+    def in_time(self, marginals: Sequence[Marginal], each: float) -> Sequence[Marginal]:
+        """The marginals, or as many of them by lot as the time allows to go through."""
+        return by_lot(self.curator, marginals, self.progress.affords(len(marginals), each, FEWEST_A_ROUND))
+
+    def affordable(self, strategy: Strategy, free: Amount, budget: Amount) -> Amount:
+        """A pick's budget, doubled until its noise leaves something to tell; all that is free where none does."""
+        while budget and budget <= free and not strategy.tells(self.now(budget.share(strategy.measuring))):
+            budget = budget + budget
+        return budget if budget and budget <= free else free
+
+    def now(self, measuring: Amount, considered: Sequence[Marginal] = ()) -> Round:
+        """A round that would measure for this amount."""
+        used = 1 - self.curator.remaining.units / self.whole.units
+        noise = self.curator.noise(measuring)[0]
+        return Round(self.curator.domain, self.model, self.wanted, considered, noise, used)
+
+    def measure(self, offer: Offer, budget: Amount, measuring: Amount, free: Amount, picks: int) -> list[Measurement]:
+        """Choose so many candidates, each for its part of the budget, then measure them in one stack.
+
+        What would be left of `free` goes to the measurements too, where it is less than half of another pick.
+        """
+        if not offer.candidates:
+            return []
+        choosing = budget - measuring
+        chosen = self.choose(offer, choosing, picks)
+        left = free - Amount(free.currency, len(chosen) * choosing.units)
+        spend = Amount(free.currency, len(chosen) * measuring.units)
+        return self.curator.measure(chosen, spend=left if (left - spend).units < budget.units // 2 else spend)
+
+    def choose(self, offer: Offer, spend: Amount, picks: int) -> list[MarginalQuery]:
+        """One candidate after the other, none of a marginal that was chosen or no longer fits the model beside it."""
+        pool = self.curator.pool(offer.candidates, against=offer.against)
+        marginals = list(dict.fromkeys(candidate.query.attributes for candidate in offer.candidates))
+        chosen: list[MarginalQuery] = []
+        while marginals and len(chosen) < picks:
+            still = set(marginals)
+            among = np.flatnonzero([candidate.query.attributes in still for candidate in offer.candidates])
+            chosen.append(offer.candidates[pool.select(among, spend=spend)].query)
+            taken = [query.attributes for query in chosen]
+            left = self.in_time([marginal for marginal in marginals if marginal not in taken], PICKED)
+            self.progress.worked(PICKED * len(left))
+            cliques = [*self.model.cliques, *taken]
+            marginals = fitting(self.curator.domain, cliques, left, offer.megabytes) if len(chosen) < picks else []
+        return chosen
+
+    def learn(self, answers: Sequence[Measurement], rough: bool) -> None:
+        self.measured += answers
+        self.model = self.refit(self.model, self.measured, rough)
+
+
+def refit_from_last(limits: Limits) -> Refit:
+    """The fit of all measurements, begun at the last model."""
+
+    def refit(last: GraphicalModel, measured: Sequence[Measurement], rough: bool) -> GraphicalModel:
+        calls = rough_calls(last) if rough else MOST_CALLS
+        return fit(last.domain, measured, total=last.total, start=last, limits=limits, most_calls=calls)
+
+    return refit
 
 
 def rough_calls(model: GraphicalModel) -> int:
     """How much effort a fit between rounds is worth."""
-    return int(np.clip(WORK / model.plan.work, *ROUGH))
+    return int(np.clip(ROUGH_CELLS / model.plan.work, *ROUGH_CALLS))
 
 
-def within(
+def fitting(
     domain: Domain, cliques: Sequence[Marginal], marginals: Sequence[Marginal], megabytes: float
 ) -> list[Marginal]:
-    """The marginals that a model on these cliques holds already, or that would leave it no larger than this."""
+    """The marginals that a model on these cliques holds already, or that leave it no larger than this."""
     sizes = sizes_with(domain, cliques, marginals)
     held = [set(clique) for clique in cliques]
     return [
@@ -46,17 +210,7 @@ def within(
     ]
 
 
-@dataclass(frozen=True, eq=False)
-class Known:
-    """Answers that were computed already."""
-
-    of: dict[MarginalQuery, Counts]
-
-    def answers(self, queries: Sequence[MarginalQuery]) -> Iterator[Counts]:
-        return (self.of[query] for query in queries)
-
-
-def considered(curator: Curator, marginals: Sequence[Marginal]) -> list[Marginal]:
+def drawn_by_lot(curator: Curator, marginals: Sequence[Marginal]) -> list[Marginal]:
     """All of the marginals, or a part by lot, small degrees first, that has few enough cells for one round."""
     cells = list(map(curator.domain.cells, marginals))
     if len(marginals) <= MARGINALS_A_ROUND and sum(cells) <= CELLS_A_ROUND:
@@ -73,48 +227,6 @@ def considered(curator: Curator, marginals: Sequence[Marginal]) -> list[Marginal
     return kept
 
 
-def resolutions(
-    domain: Domain,
-    marginal: Marginal,
-    counts: Counts,
-    most: int,
-    family: Callable[[Counts, int], Partitions] = mass_splits,
-) -> Iterator[tuple[MarginalQuery, Counts]]:
-    """The marginal in so many blocks (or its cells where it has no more), and coarser, with the model's answers.
-
-    `counts` are the model's; the partitions are made from them, and so from noisy answers.
-    """
-    flat = counts.reshape(-1)
-    if counts.size <= most:
-        yield MarginalQuery(domain, marginal), flat
-    wanted = [count for count in (most, most // 3) if count < counts.size and (count == most or count >= COARSE)]
-    if wanted:
-        partitions = family(counts, wanted[0])
-    for count in wanted:
-        of_cell = partitions.blocks(count)
-        query = MarginalQuery(domain, marginal, blocks=of_cell)
-        yield query, np.bincount(of_cell, weights=flat, minlength=query.cells).astype(np.float64)
-
-
-def offers(
-    domain: Domain,
-    model: GraphicalModel,
-    wanted: Mapping[Marginal, float],
-    marginals: Sequence[Marginal],
-    blocks: int,
-    noise: Noise,
-    family: Callable[[Counts, int], Partitions] = mass_splits,
-) -> tuple[list[Candidate], Known]:
-    """The marginals at each of their resolutions as candidates, less what noise would add, and the model's answers."""
-    known = Known({})
-    candidates = []
-    for marginal in marginals:
-        for query, answer in resolutions(domain, marginal, model.marginal(marginal), blocks, family):
-            known.of[query] = answer
-            candidates.append(Candidate(query, wanted[marginal], noise.mean_absolute * query.cells))
-    return candidates, known
-
-
 def contribution(answer: Measurement, before: GraphicalModel, after: GraphicalModel) -> float:
     """How far the model moved on what was measured, in multiples of the noise that it was shown."""
     assert isinstance(answer.query, MarginalQuery)
@@ -122,7 +234,7 @@ def contribution(answer: Measurement, before: GraphicalModel, after: GraphicalMo
     return float(np.abs(new - old).sum()) / (answer.noise.mean_absolute * answer.query.cells)
 
 
-def next_budget(budget: Amount, least: Amount, moved: float) -> Amount:
-    """More for a round when the last one hardly told more than its noise; less, but not below the plan, otherwise."""
+def adapted(budget: Amount, planned: Amount, moved: float) -> Amount:
+    """More for a pick when the last ones hardly told more than their noise; less, but not below the plan, otherwise."""
     factor = min(4.0, max(0.5, 2 / max(moved, 1e-9)))
-    return Amount(budget.currency, max(least.units, int(budget.units * factor)))
+    return Amount(budget.currency, max(planned.units, int(budget.units * factor)))

@@ -13,19 +13,19 @@ from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import Curator
 
 TOTAL_SHARE = 0.01
-WIDE = 1 / 5
+WIDTH_POWER = 1 / 5
 """A column of k codes weighs k to this power."""
 
 
 @dataclass(frozen=True, eq=False)
-class Start:
+class First:
     """What is known before any relation between attributes is measured."""
 
     one_ways: list[Measurement]
     total: float
 
 
-def start(curator: Curator, least_share: float) -> Start:
+def first_measurements(curator: Curator, least_share: float) -> First:
     """Measure the total and every attribute by itself.
 
     The one-way marginals get the part of the budget that public quantities suggest, at least `least_share` of it.
@@ -36,7 +36,7 @@ def start(curator: Curator, least_share: float) -> Start:
     share = max(least_share, one_way_share(curator, whole, rough))
     spend = curator.remaining if share >= 1 else whole.share(share)
     one_ways = measure_one_ways(curator, spend)
-    return Start(one_ways, estimated_total([count, *one_ways]))
+    return First(one_ways, estimated_total([count, *one_ways]))
 
 
 def measure_one_ways(curator: Curator, spend: Amount, weights: Sequence[float] | None = None) -> list[Measurement]:
@@ -53,7 +53,7 @@ def measure_columns(
     more off the wide ones, so they need less; the power was fitted on public tables (adult, br2000, titanic).
     """
     queries = [MarginalQuery(curator.domain, column) for column in columns]
-    return curator.measure(queries, spend=spend, weights=weights or [query.cells**WIDE for query in queries])
+    return curator.measure(queries, spend=spend, weights=weights or [query.cells**WIDTH_POWER for query in queries])
 
 
 def one_way_share(curator: Curator, whole: Amount, total: float) -> float:

@@ -48,8 +48,7 @@ def check_codes(attribute: Attribute, members: Sequence[tuple[int, str]]) -> Non
     strange = [code for code, _ in members if not 0 <= code < attribute.size]
     if strange:
         raise OptionError(
-            f'support: the codes of "{attribute.name}" lie between 0 and {attribute.size - 1}, got {strange[0]}. '
-            "Nothing was spent."
+            f'support: the codes of "{attribute.name}" lie between 0 and {attribute.size - 1}, got {strange[0]}.'
         )
 
 

@@ -8,6 +8,8 @@ from math import comb
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from hedgerow.coded.domain import Domain, Marginal, Workload
 from hedgerow.curator import Curator
 from hedgerow.errors import OptionError, listing, suggestion
@@ -21,10 +23,16 @@ MOST_MARGINALS = 200_000
 def workload_of(curator: Curator, workload: str, target: str = "") -> Workload:
     """All marginals of a degree (1, 2, 3 …) or those of a file, those with the target column weighing more.
 
-    On tables of very many columns the degree is lowered: nothing could go through all of them round by round.
+    On tables of very many columns the degree is lowered, and where there are too many pairs lots decide which: nothing
+    could go through all of them round by round.
     """
     if workload.isdigit() and int(workload) > 0:
-        wanted = Workload.degree(curator.domain, _feasible(int(workload), len(curator.domain)))
+        degree = _feasible(int(workload), len(curator.domain))
+        wanted = (
+            Workload.degree(curator.domain, degree)
+            if degree != 2
+            else Workload(dict.fromkeys(some_pairs(curator), 1.0))
+        )
     else:
         wanted = _from_file(Path(workload), curator.domain, curator.columns)
     if not target:
@@ -42,6 +50,28 @@ def _feasible(degree: int, columns: int) -> int:
     while degree > 2 and comb(columns, degree) > MOST_MARGINALS:
         degree -= 1
     return degree
+
+
+def some_pairs(curator: Curator, most: int = MOST_MARGINALS) -> list[Marginal]:
+    """All pairs of attributes; where there are more than so many, some of them by lot."""
+    names = curator.domain.names
+    count = comb(len(names), 2)
+    if count <= most:
+        return list(combinations(names, 2))
+    lots = np.sort(curator.coins.choice(count, size=most, replace=False, shuffle=False))
+    # lot k is the pair (i, j), i < j, with k = j·(j − 1)/2 + i
+    later = ((1 + np.sqrt(1 + 8 * lots.astype(np.float64))) / 2).astype(np.int64)
+    later -= later * (later - 1) // 2 > lots
+    later += later * (later + 1) // 2 <= lots
+    earlier = lots - later * (later - 1) // 2
+    return [(names[i], names[j]) for i, j in zip(earlier.tolist(), later.tolist(), strict=True)]
+
+
+def by_lot(curator: Curator, marginals: Sequence[Marginal], most: int) -> Sequence[Marginal]:
+    """All of the marginals, or so many of them by lot."""
+    if len(marginals) <= most:
+        return marginals
+    return [marginals[lot] for lot in np.sort(curator.coins.permutation(len(marginals))[:most]).tolist()]
 
 
 def closure(workload: Workload, domain: Domain) -> dict[Marginal, float]:
@@ -73,13 +103,11 @@ def _from_file(path: Path, domain: Domain, columns: Mapping[str, Marginal]) -> W
     try:
         entries = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError:
-        raise OptionError(
-            f'the workload "{path}" is neither a degree (1, 2, 3) nor a file that can be read. Nothing was read.'
-        ) from None
+        raise OptionError(f'the workload "{path}" is neither a degree (1, 2, 3) nor a file that can be read.') from None
     except (yaml.YAMLError, UnicodeDecodeError):
-        raise OptionError(f'the workload file "{path}" is not valid YAML or JSON. Nothing was read.') from None
+        raise OptionError(f'the workload file "{path}" is not valid YAML or JSON.') from None
     if not isinstance(entries, list) or not entries:
-        raise OptionError(f'the workload file "{path}" must hold a list of marginals. Nothing was read.')
+        raise OptionError(f'the workload file "{path}" must hold a list of marginals.')
     weights: dict[Marginal, float] = {}
     for number, entry in enumerate(entries, start=1):
         names, weight = _entry(entry, path, number)

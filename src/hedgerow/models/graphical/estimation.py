@@ -45,6 +45,9 @@ NEAR = 1e-3
 VECTORS = 20
 """Vectors of one number per measured cell that a search holds at its peak, beside the pairs of L-BFGS."""
 
+PLANNING = 100_000
+"""Work of each attribute and each clique, before the search begins."""
+
 Support = Mapping[Marginal, npt.NDArray[np.bool_]]
 """For some marginals, which cells (in domain order) can occur at all; the others are structural zeros."""
 
@@ -76,13 +79,14 @@ def fit(
         raise HedgerowError(f"a model needs a total that is a number, not {total}.")
     count = max(1.0, total)
     cliques = [measurement.query.attributes for measurement in measurements] + list(support or {})
+    progress.worked(PLANNING * (len(domain) + len(cliques)))
     structure = plan(domain, cliques)
     pairs = _pairs_that_fit(structure, measurements, limits.memory)
     base = _base(structure, start, CONFIDENCE, support or {})
     terms = Terms(structure, measurements)
     if len(terms) == 0:
         return GraphicalModel(structure, base, count, limits.memory)
-    oracle = proximal.Oracle(structure.network(), terms, count)
+    oracle = proximal.Oracle(structure.network(), terms, count, progress)
     alpha = math.exp(-float(np.log(terms.precision).mean()))
     converged = proximal.minimise(oracle, base, alpha, TOLERANCE, most_calls, pairs, progress)
     if not math.isfinite(oracle.best_loss):
@@ -107,16 +111,18 @@ def fit_near(
     The total is the prior's. `rough` is enough between the rounds of an adaptive method.
     """
     limits = limits or Limits()
+    progress = Progress(limits)
     cliques = [*(measurement.query.attributes for measurement in measurements), *prior.cliques]
+    progress.worked(PLANNING * (len(prior.domain) + len(cliques)))
     structure = plan(prior.domain, cliques)
     pairs = _pairs_that_fit(structure, measurements, limits.memory)
     base = _base(structure, prior, 1.0, {})
     terms = Terms(structure, measurements)
     if len(terms):
-        oracle = proximal.Oracle(structure.network(), terms, prior.total)
+        oracle = proximal.Oracle(structure.network(), terms, prior.total, progress)
         alpha = TRUST * math.exp(-float(np.log(terms.precision).mean()))
         gap = proximal.ROUGHLY if rough else NEAR
-        base = proximal.approach(oracle, base, alpha, gap, MOST_CALLS, pairs, Progress(limits))
+        base = proximal.approach(oracle, base, alpha, gap, MOST_CALLS, pairs, progress)
     return GraphicalModel(structure, base, prior.total, limits.memory)
 
 
@@ -165,8 +171,8 @@ def _base(structure: Plan, start: GraphicalModel | None, share: float, support: 
     if start is not None:
         if start.domain.names != layout.domain.names or start.plan.layout.sizes != layout.sizes:
             raise HedgerowError("a search can start from a model of the same domain only; this one has another domain.")
-        for leaf, place in zip(start.plan.leaves, start.plan.leaf_places, strict=True):
-            _add(structure, leaf, share * start.potentials[place], base)
+        for leaf, index in zip(start.plan.leaves, start.plan.leaf_places, strict=True):
+            _add(structure, leaf, share * start.potentials[index], base)
     for marginal, possible in support.items():
         if layout.domain.marginal(marginal) != marginal:
             raise HedgerowError(f"the attributes of {marginal} must be distinct and in domain order.")

@@ -9,7 +9,7 @@ them, so queries that eliminate alike share them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -19,7 +19,7 @@ import numpy as np
 from hedgerow import _model
 from hedgerow.coded.domain import Counts
 from hedgerow.errors import LimitError
-from hedgerow.models.graphical.junction import Plan
+from hedgerow.models.graphical.junction import Plan, numbers_by_axis
 
 EXACT_WORK = 4_000_000_000
 """Multiplications beyond which one exact marginal is not worth its time."""
@@ -59,8 +59,8 @@ class Inference:
         self._memory = memory
         self._leaves = [_mask(leaf) for leaf in plan.leaves]
         self._scopes = [_mask(bucket.scope) for bucket in plan.buckets]
-        self._leaves_with = _by_axis(plan.leaves, len(plan.layout.sizes))
-        self._scopes_with = _by_axis([bucket.scope for bucket in plan.buckets], len(plan.layout.sizes))
+        self._leaves_with = numbers_by_axis(plan.leaves, len(plan.layout.sizes))
+        self._scopes_with = numbers_by_axis([bucket.scope for bucket in plan.buckets], len(plan.layout.sizes))
         self._ratio_base = len(plan.tables)
         self._summed: dict[int, Counts] = {}
         self._conditionals: dict[int, Counts] = {}
@@ -294,15 +294,6 @@ class Inference:
         return self._cells_of[mask]
 
 
-def _by_axis(scopes: Sequence[tuple[int, ...]], count: int) -> list[list[int]]:
-    """The numbers of the scopes that have each axis."""
-    having: list[list[int]] = [[] for _ in range(count)]
-    for number, scope in enumerate(scopes):
-        for axis in scope:
-            having[axis].append(number)
-    return having
-
-
 def _product(tables: list[Table], attribute: int) -> Table:
     """What is left when an attribute is summed out of a product."""
     axes = sources = eliminated = 0
@@ -319,4 +310,9 @@ def _mask(axes: Iterable[int]) -> int:
 
 @lru_cache(maxsize=1 << 16)
 def _axes(mask: int) -> tuple[int, ...]:
-    return tuple(axis for axis in range(mask.bit_length()) if mask >> axis & 1)
+    axes = []
+    while mask:
+        lowest = mask & -mask
+        axes.append(lowest.bit_length() - 1)
+        mask ^= lowest
+    return tuple(axes)

@@ -36,10 +36,10 @@ class Layout:
 
     def __init__(self, domain: Domain):
         self.domain = domain
-        places = sorted(range(len(domain)), key=lambda place: (domain.attributes[place].size, place))
-        self.places: tuple[int, ...] = tuple(places)
-        self.names: tuple[str, ...] = tuple(domain.attributes[place].name for place in places)
-        self.sizes: tuple[int, ...] = tuple(domain.attributes[place].size for place in places)
+        indices = sorted(range(len(domain)), key=lambda index: (domain.attributes[index].size, index))
+        self.places: tuple[int, ...] = tuple(indices)
+        self.names: tuple[str, ...] = tuple(domain.attributes[index].name for index in indices)
+        self.sizes: tuple[int, ...] = tuple(domain.attributes[index].size for index in indices)
         self._rank = {name: rank for rank, name in enumerate(self.names)}
 
     def axes(self, marginal: Iterable[str]) -> tuple[int, ...]:
@@ -69,7 +69,8 @@ class Layout:
     def shown(self, table: npt.NDArray[np.float64], axes: Sequence[int]) -> npt.NDArray[np.float64]:
         """A stored table with its axes in domain order."""
         order = sorted(range(len(axes)), key=lambda number: self.places[axes[number]])
-        return np.ascontiguousarray(table.reshape(self.shape(axes)).transpose(order))
+        shaped = table.reshape(self.shape(axes)).transpose(order)
+        return np.ascontiguousarray(shaped).reshape(shaped.shape)  # NumPy makes a line of a single number
 
 
 @dataclass(frozen=True)
@@ -148,8 +149,13 @@ class Plan:
     def home(self, axes: Iterable[int]) -> int | None:
         """The smallest leaf that contains the axes, if one does."""
         wanted = set(axes)
-        inside = [number for number, leaf in enumerate(self.leaves) if wanted <= set(leaf)]
+        near = min((self._leaves_with[axis] for axis in wanted), key=len) if wanted else range(len(self.leaves))
+        inside = [number for number in near if wanted <= set(self.leaves[number])]
         return min(inside, key=lambda number: self.layout.cells(self.leaves[number]), default=None)
+
+    @cached_property
+    def _leaves_with(self) -> list[list[int]]:
+        return numbers_by_axis(self.leaves, len(self.layout.sizes))
 
     def network(self) -> _model.Network:
         """Allocate it."""
@@ -172,10 +178,12 @@ def plan(domain: Domain, cliques: Iterable[Marginal], order: Sequence[str] | Non
     else:
         ranks = [layout.rank(name) for name in order]
     tables: dict[int, tuple[int, ...]] = dict(enumerate(leaves))
+    having = numbers_by_axis(leaves, len(domain))
     buckets: list[Bucket] = []
     joins: list[Join] = []
     for attribute in ranks:
-        inputs = [number for number, axes in tables.items() if attribute in axes]
+        inputs = [number for number in having[attribute] if number in tables]
+        own = inputs
         scope = tuple(sorted({axis for number in inputs for axis in tables[number]}))
         message = tuple(axis for axis in scope if axis != attribute)
         if len(inputs) > FEW:
@@ -184,8 +192,11 @@ def plan(domain: Domain, cliques: Iterable[Marginal], order: Sequence[str] | Non
                 inputs = [number for number in inputs if number not in join.leaves]
                 inputs.append(len(leaves) + len(ranks) + len(joins))
                 joins.append(join)
-        tables = {number: axes for number, axes in tables.items() if attribute not in axes}
+        for number in own:
+            del tables[number]
         tables[len(leaves) + len(buckets)] = message
+        for axis in message:
+            having[axis].append(len(leaves) + len(buckets))
         buckets.append(Bucket(attribute, tuple(inputs), scope, message))
     return Plan(layout, tuple(leaves), tuple(buckets), tuple(joins))
 
@@ -209,12 +220,24 @@ def maximal(cliques: Iterable[Marginal]) -> list[Marginal]:
     """The cliques that lie in no other, each once, in the order of their first appearance; `()` is left out."""
     distinct = {frozenset(clique): clique for clique in reversed(list(cliques)) if clique}
     by_size = sorted(distinct, key=len, reverse=True)
-    kept: list[frozenset[str]] = []
+    kept: dict[str, list[frozenset[str]]] = {}
+    chosen: set[frozenset[str]] = set()
     for members in by_size:
-        if not any(members <= other for other in kept):
-            kept.append(members)
-    chosen = set(kept)
+        near = min((kept.setdefault(name, []) for name in members), key=len)
+        if not any(members <= other for other in near):
+            chosen.add(members)
+            for name in members:
+                kept[name].append(members)
     return [clique for members, clique in reversed(distinct.items()) if members in chosen]
+
+
+def numbers_by_axis(tables: Sequence[tuple[int, ...]], count: int) -> list[list[int]]:
+    """For each of so many axes, the numbers of the tables that have it."""
+    having: list[list[int]] = [[] for _ in range(count)]
+    for number, table in enumerate(tables):
+        for axis in table:
+            having[axis].append(number)
+    return having
 
 
 def size(domain: Domain, cliques: Iterable[Marginal]) -> float:

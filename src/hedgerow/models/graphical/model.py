@@ -7,25 +7,27 @@ answer to a set of noisy marginals (McKenna, Sheldon, Miklau 2019).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
 
 from hedgerow import _model
 from hedgerow.coded.domain import CodedTable, Counts, Domain, Marginal
-from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import HedgerowError, LimitError, ReleaseError
 from hedgerow.models.graphical.inference import Inference, TooLargeError
 from hedgerow.models.graphical.junction import Plan, plan
-from hedgerow.models.model import State, block_coins
+from hedgerow.models.model import FromMarginals, State, block_coins
+from hedgerow.models.stored import Stored
 from hedgerow.progress import Limits
 
 SAMPLE_ROWS = 1 << 20
 """Rows drawn once to estimate marginals that cannot be computed exactly."""
+LARGEST_POTENTIAL = 1e12
+"""Sums of so large potentials still tell weights apart; no fit comes near."""
 
 
-class GraphicalModel:
+class GraphicalModel(FromMarginals):
     """Potentials on the leaves of a plan, calibrated on construction.
 
     `memory` bounds the tables of `marginal` and `answers`; the model itself takes `plan.bytes`.
@@ -80,11 +82,6 @@ class GraphicalModel:
         except TooLargeError:
             return self.sampled(marginal)[0]
 
-    def answers(self, queries: Sequence[MarginalQuery]) -> Iterator[Counts]:
-        """Flat answers in order; tables that several queries need are computed once."""
-        for query in queries:
-            yield query.aggregate(self.marginal(query.attributes))
-
     def is_exact(self, marginal: Marginal) -> bool:
         """Whether `marginal` computes this one exactly. Costs as much as computing it."""
         try:
@@ -118,21 +115,21 @@ class GraphicalModel:
     def _sample(self) -> CodedTable:
         return self.draw(SAMPLE_ROWS, block_coins(0, 0))
 
-    def draw(self, rows: int, coins: np.random.Generator) -> CodedTable:
+    def draw(self, rows: int, rng: np.random.Generator) -> CodedTable:
         """Rows whose counts follow the model as closely as whole rows can, in random order.
 
         Given its neighbours, each value of an attribute gets its expected count rounded up or down, slice by slice,
         spread evenly over what was drawn before, so what is conditionally independent in the model is so in the rows.
         """
-        return self._draw(rows, coins, systematic=True)
+        return self._draw(rows, rng, systematic=True)
 
-    def draw_independent(self, rows: int, coins: np.random.Generator) -> CodedTable:
+    def draw_independent(self, rows: int, rng: np.random.Generator) -> CodedTable:
         """Rows drawn one by one, independently of each other."""
-        return self._draw(rows, coins, systematic=False)
+        return self._draw(rows, rng, systematic=False)
 
-    def _draw(self, rows: int, coins: np.random.Generator, systematic: bool) -> CodedTable:
+    def _draw(self, rows: int, rng: np.random.Generator, systematic: bool) -> CodedTable:
         table: CodedTable = {attribute.name: np.zeros(rows, dtype=attribute.dtype) for attribute in self.domain}
-        words = coins.integers(1, 2**64, size=4, dtype=np.uint64)
+        words = rng.integers(1, 2**64, size=4, dtype=np.uint64)
         self._network.draw([table[name] for name in self.plan.layout.names], words.tolist(), systematic)
         return table
 
@@ -145,11 +142,20 @@ class GraphicalModel:
         return State(self.kind, values, {"potentials": self.potentials})
 
     @classmethod
-    def from_state(cls, domain: Domain, state: State) -> GraphicalModel:
-        """The same model: the elimination order is part of the state, so the same coins draw the same rows."""
-        values = state.values
-        structure = plan(domain, [tuple(clique) for clique in values["cliques"]], values["order"])
-        potentials = np.ascontiguousarray(state.arrays["potentials"], dtype=np.float64)
-        if potentials.shape != (structure.leaf_cells,) or sorted(values["order"]) != sorted(domain.names):
-            raise ReleaseError("the model's potentials do not fit its cliques; the release is damaged.")
-        return cls(structure, potentials, values["total"])
+    def from_state(cls, domain: Domain, stored: Stored) -> GraphicalModel:
+        """The same model: the elimination order is part of the state, so the same seed draws the same rows."""
+        cliques, order = stored.marginals("cliques", domain), stored.names("order", domain)
+        if len(order) != len(domain):
+            raise ReleaseError("the model of the release is damaged: its order leaves attributes out.")
+        named = sum(map(len, cliques))
+        stored.take(python=len(cliques) ** 2 + (len(domain) + len(cliques)) * (len(domain) + named))
+        structure = plan(domain, cliques, order)
+        if structure.cliques != cliques:
+            raise ReleaseError("the model of the release is damaged: its cliques are not those that it would write.")
+        # a drawn value is looked for in the products of its bucket, in up to 16 slices of a block
+        products = sum(structure.layout.cells(step.scope) * (len(step.inputs) + 1) for step in structure.buckets)
+        stored.take(memory=structure.bytes, steps=4 * structure.leaf_cells + 20 * products, rows=20 * len(domain))
+        potentials = stored.floats(
+            "potentials", (structure.leaf_cells,), -LARGEST_POTENTIAL, LARGEST_POTENTIAL, zeros=True
+        )
+        return cls(structure, potentials, stored.total())

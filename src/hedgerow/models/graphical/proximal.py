@@ -33,22 +33,28 @@ GROWTH = 1.5
 ROUGHLY = 0.01
 """The relative duality gap at which an early stage is good enough."""
 
+CALL, TABLE, CELL = 100_000, 1_000, 10
+"""Work of a call, of each table that it passes through, and of each cell."""
+
 
 class Oracle:
     """Potentials in, answers out. Keeps the potentials with the lowest loss so far, and counts its calls."""
 
-    def __init__(self, network: _model.Network, terms: Terms, total: float):
+    def __init__(self, network: _model.Network, terms: Terms, total: float, progress: Progress | None = None):
         self.terms = terms
+        self.progress = progress or Progress()
         self.total = total
         self.calls = 0
         self.best_loss = math.inf
         self.best: Counts = np.empty(0)
         self.probabilities = np.empty(terms.plan.leaf_cells)
         self._network = network
+        self._work = CALL + TABLE * len(terms.plan.tables) + CELL * (terms.plan.work + len(terms))
 
     def __call__(self, potentials: Counts) -> tuple[float, Counts]:
         """log Z, and the model's answers in units of the noise."""
         self.calls += 1
+        self.progress.worked(self._work)
         log_partition = self._network.calibrate(potentials, self.probabilities)
         if not math.isfinite(log_partition):
             return math.inf, np.zeros(len(self.terms))
@@ -127,8 +133,8 @@ class Stage:
     def _longest(self, direction: Counts) -> float:
         """A step at which no leaf's mass would grow more than threefold: beyond it the Hessian means little."""
         probabilities = self.oracle.probabilities
-        starts = [place.start for place in self.terms.plan.leaf_places]
-        counts = [place.stop - place.start for place in self.terms.plan.leaf_places]
+        starts = [index.start for index in self.terms.plan.leaf_places]
+        counts = [index.stop - index.start for index in self.terms.plan.leaf_places]
         change = self.terms.potentials(np.zeros_like(probabilities), direction, self.alpha)
         change -= np.repeat(np.add.reduceat(probabilities * change, starts), counts)
         length = 1.0

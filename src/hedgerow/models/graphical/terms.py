@@ -142,7 +142,7 @@ def _term(layout: Layout, measurement: Measurement) -> Term:
     cells: IntArray = np.zeros(query.base_shape, dtype=np.int64)
     for axis, (size, level) in enumerate(zip(query.shape, query.levels, strict=True)):
         codes = np.arange(size) if level is None else level
-        cells = cells * size + codes.reshape([-1 if place == axis else 1 for place in range(cells.ndim)])
+        cells = cells * size + codes.reshape([-1 if index == axis else 1 for index in range(cells.ndim)])
     if query.blocks is not None:
         blocks = query.blocks[cells]
         cells = np.where(blocks < 0, query.cells, blocks)
@@ -177,10 +177,23 @@ def _home(plan: Plan, term: Term) -> int:
 
 def _overlaps(marginals: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """Every intersection of two or more of the marginals, smallest first."""
-    sets = [frozenset(axes) for axes in marginals]
-    found = {first & second for first, second in itertools.combinations(sets, 2)}
+    found = _intersections([frozenset(axes) for axes in marginals])
     while True:
-        more = {first & second for first, second in itertools.combinations(found, 2)} - found
+        more = _intersections(list(found)) - found
         if not more:
             return sorted((tuple(sorted(overlap)) for overlap in found), key=lambda axes: (len(axes), axes))
         found |= more
+
+
+def _intersections(sets: Sequence[frozenset[int]]) -> set[frozenset[int]]:
+    """Of every two; those that share nothing are not looked at one by one."""
+    found: set[frozenset[int]] = set()
+    having: dict[int, list[int]] = {}
+    for place, own in enumerate(sets):
+        near = {other for axis in own for other in having.get(axis, ())}
+        found |= {own & sets[other] for other in near}
+        if len(near) < place:
+            found.add(frozenset())
+        for axis in own:
+            having.setdefault(axis, []).append(place)
+    return found

@@ -16,6 +16,7 @@ from hedgerow.errors import HedgerowError, LimitError, TableError
 from hedgerow.private.bounding import Holders, Persons, fresh_key, kept_rows
 from hedgerow.private.engines.storage import Columns
 from hedgerow.private.exact import Exact, ExactCounts, SparseCounts
+from hedgerow.private.sources.source import by_person
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,7 +79,7 @@ class ArrowEngine:
         columns = list(dict.fromkeys([*encoding.columns, *([encoding.person] if encoding.person is not None else [])]))
         coded = Columns(encoding.domain, self._memory)
         persons = Persons()
-        for batch in self._source.batches(columns):
+        for batch in self._rows(columns, encoding.person):
             _refuse_nested(batch)
             coded.append(encoding.encode(batch), batch.num_rows)
             if encoding.person is not None:
@@ -89,13 +90,16 @@ class ArrowEngine:
 
     def people_per_value(self, schema: Schema, column: str) -> Exact[Mapping[str, int]]:
         """A pass over one open column (and the person's) before the table is encoded."""
-        assert self._source is not None
         wanted = [column, *([schema.person] if schema.person is not None else [])]
         holders = Holders()
-        for batch in self._source.batches(wanted):
+        for batch in self._rows(wanted, schema.person):
             person = batch.column(schema.person) if schema.person is not None else None
             holders.add(schema.open_values(column, batch.column(column)), person)
         return Exact(holders.per_value(schema.max_rows_per_person, self._key))
+
+    def _rows(self, columns: Sequence[str], person: str | None) -> Iterator[pa.RecordBatch]:
+        assert self._source is not None
+        return by_person(self._source, person).batches(columns)
 
     def count(self, queries: Sequence[Query]) -> Iterator[Exact[ExactCounts]]:
         """One exact answer per query, in order, counted as they are consumed.
@@ -144,7 +148,8 @@ def _refuse_nested(batch: pa.RecordBatch) -> None:
     import pyarrow as pa
 
     for field in batch.schema:
-        if pa.types.is_nested(field.type):
+        kind = field.type.value_type if pa.types.is_run_end_encoded(field.type) else field.type
+        if pa.types.is_nested(kind):
             raise TableError(f'the column "{field.name}" has the type "{field.type}", which no kind of column holds.')
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from hedgerow.coded.query import Query
 from hedgerow.private.exact import Exact, ExactCounts
 from hedgerow.schema import Encoding, Schema
 
 
+@runtime_checkable
 class Engine(Protocol):
     """A private table that can be encoded once and then counted many times."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from hedgerow.coded.domain import CodedTable, Domain, IntArray, Marginal
 from hedgerow.errors import OptionError, TableError
+from hedgerow.private.evaluate.metric import Comparison, Figure, Metric
 from hedgerow.private.sources.coded import rows_of
 
 TEST_SHARE = 0.2
@@ -152,3 +153,30 @@ def _guesses(
         warnings.simplefilter("ignore", ConvergenceWarning)  # what is not found in 1,000 iterations hardly matters
         guesses: npt.NDArray[Any] = clone(machine).fit(codes, classes).predict(asked)
     return guesses
+
+
+MAJORITY = Figure("majority", "the same for always answering the most frequent class", about="real rows")
+ON_REAL_ROWS = Figure("… on real rows", "the same after training on real rows", about="real rows")
+
+
+def _learning(name: str, learn: Callable[..., Misclassification], figure: Figure) -> Metric:
+    def compute(comparison: Comparison) -> dict[str, float]:
+        wrong = learn(*comparison.tables, comparison.label, comparison.seed)
+        return {name: wrong.synthetic, f"{name}_real": wrong.real, "majority": wrong.majority}
+
+    figures = {name: figure, f"{name}_real": ON_REAL_ROWS, "majority": MAJORITY}
+    return Metric(name, compute, figures, needs=("target", "scikit-learn"), draws=True)
+
+
+SVM = _learning(
+    "svm",
+    svm,
+    Figure("linear classifier", "real rows misclassified by a linear machine after training on synthetic rows"),
+)
+BOOSTING = _learning(
+    "boosting",
+    boosting,
+    Figure("boosted trees", "real rows misclassified by boosted trees after training on synthetic rows"),
+)
+MACHINES = {"svm": "linear support vector machine", "boosting": "gradient-boosted trees"}
+"""What each is called in full."""

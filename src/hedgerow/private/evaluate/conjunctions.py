@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hedgerow.coded.domain import Attribute, CodedTable, Counts, Domain
+from hedgerow.private.evaluate.metric import Figure, distance
 from hedgerow.private.sources.coded import rows_of
 
 Conjunction: TypeAlias = Mapping[str, npt.NDArray[np.bool_]]
@@ -71,3 +72,11 @@ def _shares(table: CodedTable, asked: Sequence[Conjunction]) -> Counts:
             left = inside if left is None else left[inside]
         passed[number] = (rows if left is None else len(left)) / rows
     return passed
+
+
+CONJUNCTION_ERROR = distance(
+    "conjunctions",
+    conjunctions,
+    Figure("conjunctions", "shares of rows that meet 4 to 8 conditions are typically off by this factor", "factor"),
+    draws=True,
+)

@@ -14,6 +14,7 @@ import numpy as np
 from hedgerow.coded.domain import CodedTable, Counts, Domain, IntArray, Marginal
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.private.engines.arrow import ArrowEngine
+from hedgerow.private.evaluate.metric import Figure, Metric, distance
 from hedgerow.private.exact import ExactCounts, SparseCounts
 
 MOST_LEVELS = 128
@@ -169,3 +170,16 @@ def _ratio(above: float, *below: float) -> float:
     """above / √(product of below), 0 where that is 0."""
     whole = float(np.prod(np.sqrt(below)))
     return float(np.clip(above / whole, -1, 1)) if whole > 0 else 0.0
+
+
+PEARSON = Metric(
+    "pearson",
+    lambda c: {"pearson": pearson_error(*c.tables, c.line)},
+    {"pearson": Figure("Pearson's r", "mean difference of Pearson's correlations of ordered columns")},
+)
+KENDALL = Metric(
+    "kendall",
+    lambda c: {"kendall": kendall_error(*c.tables, c.line)},
+    {"kendall": Figure("Kendall's τ", "mean difference of Kendall's rank correlations of ordered columns")},
+)
+CRAMERS_V = distance("cramers_v", cramers_v_error, Figure("Cramér's V", "mean difference of Cramér's V over all pairs"))

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from hedgerow.coded.domain import CodedTable, Counts, Domain, IntArray, Marginal
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.private.engines.arrow import ArrowEngine
+from hedgerow.private.evaluate.metric import MOST_MARGINALS, Comparison, Figure, Metric, distance
 from hedgerow.private.exact import ExactCounts, SparseCounts
 from hedgerow.private.sources.coded import rows_of
-
-MOST_MARGINALS = 2_000
-"""Where a table has more marginals of a degree than this, a sample of so many stands for all."""
 
 
 def tvd1(real: CodedTable, synthetic: CodedTable, domain: Domain, seed: int = 0) -> float:
@@ -119,3 +118,27 @@ def _counts_at(counts: ExactCounts, cells: IntArray) -> IntArray:
         return counts[cells]
     places = np.minimum(np.searchsorted(counts.cells, cells), len(counts.cells) - 1)
     return np.where(counts.cells[places] == cells, counts.counts[places], 0)
+
+
+TVD1 = distance(
+    "tvd1",
+    tvd1,
+    Figure(
+        "single columns", "mean distance of one-way marginals; 0 the same, 1 nothing in common", degree=1, headline=True
+    ),
+)
+TVD2 = distance("tvd2", tvd2, Figure("pairs", "mean distance of two-way marginals", degree=2, headline=True))
+TVD3 = distance("tvd3", tvd3, Figure("triples", "mean distance of three-way marginals", degree=3, headline=True))
+K_MARGINAL = distance(
+    "k_marginal",
+    k_marginal,
+    Figure("k-marginal", "NIST's score on pairs; 1000 is perfect", "score", degree=2, best="high"),
+)
+
+
+def _worst(comparison: Comparison) -> dict[str, Any]:
+    ((attributes, far),) = worst_marginals(*comparison.tables, 3, seed=comparison.seed, most=1)
+    return {"worst": far, "worst_at": list(attributes)}
+
+
+WORST = Metric("worst", _worst, {"worst": Figure("worst triple", "largest distance of a three-way marginal", degree=3)})

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hedgerow.coded.domain import CodedTable, Domain, IntArray
+from hedgerow.private.evaluate.metric import Comparison, Figure, Metric, distance
 from hedgerow.private.sources.coded import rows_of
 
 LARGEST_ID = 1 << 62
@@ -73,3 +74,42 @@ def _unique_places(numbers: IntArray) -> IntArray:
     _, first, counts = np.unique(numbers, return_index=True, return_counts=True)
     alone: IntArray = first[counts == 1]
     return alone
+
+
+UNIQUE_MATCHES = distance(
+    "unique_matches",
+    unique_matches,
+    Figure(
+        "unique matches",
+        "real rows that are unique and that a synthetic row equals in every column",
+        "percent",
+        headline=True,
+        about="risk",
+    ),
+)
+
+
+def _apparent(comparison: Comparison) -> dict[str, float | None]:
+    seen = apparent_matches(*comparison.tables, comparison.known)
+    return {"apparent_matches": seen.share, "apparent_agreement": seen.agreement}
+
+
+APPARENT_MATCHES = Metric(
+    "apparent_matches",
+    _apparent,
+    {
+        "apparent_matches": Figure(
+            "apparent matches",
+            "real rows that are unique on the identifiers and meet one synthetic row there",
+            "percent",
+            about="risk",
+        ),
+        "apparent_agreement": Figure(
+            "their agreement",
+            "other columns on which such a pair of rows agrees, on average",
+            "percent",
+            about="risk",
+        ),
+    },
+    needs=("identifiers",),
+)

@@ -8,6 +8,7 @@ import numpy as np
 
 from hedgerow.coded.domain import CodedTable, Counts, Domain
 from hedgerow.private.evaluate.classifier import boosting_machine, feature_codes, one_thread
+from hedgerow.private.evaluate.metric import Comparison, Figure, Metric
 from hedgerow.private.sources.coded import rows_of
 
 MOST_ROWS = 20_000
@@ -49,3 +50,25 @@ def propensity(real: CodedTable, synthetic: CodedTable, domain: Domain, seed: in
 def pmse(probabilities: Counts) -> float:
     """Mean (p − ½)² over equally many rows of both tables."""
     return float(((probabilities - 0.5) ** 2).mean())
+
+
+def _told_apart(comparison: Comparison) -> dict[str, float]:
+    told = propensity(*comparison.tables, comparison.seed)
+    return {"pmse": told.pmse, "detected": told.detected}
+
+
+PMSE = Metric(
+    "pmse",
+    _told_apart,
+    {
+        "pmse": Figure("pMSE", "propensity score; 0 no machine can tell the tables apart, 0.25 always"),
+        "detected": Figure(
+            "told apart",
+            "rows for which a machine guesses right whether they are real; 50 % is a coin",
+            "percent",
+            headline=True,
+        ),
+    },
+    needs=("scikit-learn",),
+    draws=True,
+)

@@ -8,6 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from hedgerow.coded.domain import CodedTable, Counts, Domain, IntArray
+from hedgerow.private.evaluate.metric import Figure, distance
 from hedgerow.private.sources.coded import rows_of
 
 RangeQuery: TypeAlias = Mapping[str, range]
@@ -93,3 +94,11 @@ def _count(table: CodedTable, rows: int, query: RangeQuery) -> int:
         codes = table[name]
         inside &= (codes >= interval[0]) & (codes <= interval[-1])
     return int(np.count_nonzero(inside))
+
+
+RANGE3 = distance(
+    "range3", range3, Figure("ranges, 3", "mean squared error of range queries on 3 attributes", "square")
+)
+RANGE5 = distance(
+    "range5", range5, Figure("ranges, 5", "mean squared error of range queries on 5 attributes", "square")
+)

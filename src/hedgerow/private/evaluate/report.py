@@ -11,40 +11,38 @@ import numpy as np
 from hedgerow.coded.domain import CodedTable, Counts
 from hedgerow.pages.distributions import MOST_CODES, Distribution
 from hedgerow.pages.evaluation import MOST_MAPPED, CorrelationView, EvaluationView, FigureView, evaluation_page
+from hedgerow.private.evaluate.classifier import MACHINES
 from hedgerow.private.evaluate.correlations import Correlations, cramers_v, kendall, pearson
-from hedgerow.private.evaluate.evaluation import Comparison
-from hedgerow.private.evaluate.figures import named
 from hedgerow.private.evaluate.marginals import distances, worst_marginals
+from hedgerow.private.evaluate.metric import Comparison, Figure
 from hedgerow.private.sources.coded import rows_of
 from hedgerow.release.files import write_private
 
-MACHINES = {"svm": "linear support vector machine", "boosting": "gradient-boosted trees"}
 
-
-def write_report(path: Path, comparison: Comparison, figures: Mapping[str, Any]) -> None:
+def write_report(path: Path, comparison: Comparison, found: Mapping[str, Any], figures: Mapping[str, Figure]) -> None:
     """Write the page; only its owner can read it."""
-    write_private(path, evaluation_page(view_of(comparison, figures)))
+    write_private(path, evaluation_page(view_of(comparison, found, figures)))
 
 
-def view_of(comparison: Comparison, figures: Mapping[str, Any]) -> EvaluationView:
-    """Everything that the page shows."""
-    domain, tables = comparison.domain, (comparison.real, comparison.synthetic, comparison.domain)
+def view_of(comparison: Comparison, found: Mapping[str, Any], figures: Mapping[str, Figure]) -> EvaluationView:
+    """Everything that the page shows: the values found, each with what is said about its figure."""
+    domain, tables = comparison.domain, comparison.tables
     single = distances(*tables, [(name,) for name in domain.names])
     mapped = sorted(np.argsort(-single, kind="stable")[:MOST_MAPPED].tolist())
     shown = [domain.names[place] for place in mapped]
     return EvaluationView(
         name=comparison.name,
-        rows=figures["rows"],
-        columns=figures["columns"],
+        rows=found["rows"],
+        columns=found["columns"],
         figures=[
             FigureView(
                 name,
                 figure.title,
-                figure.text(figures[name]),
+                figure.text(found[name]),
                 figure.meaning + figure.sampled(len(domain)),
                 figure.headline,
             )
-            for name, figure in named(figures).items()
+            for name, figure in figures.items()
         ],
         distributions=[
             (_distribution(comparison, attribute.name), float(distance))
@@ -62,11 +60,11 @@ def view_of(comparison: Comparison, figures: Mapping[str, Any]) -> EvaluationVie
         missing=_missing(comparison),
         target=comparison.target,
         learnt={
-            machine: {"synthetic": figures[name], "real": figures[f"{name}_real"]}
+            machine: {"synthetic": found[name], "real": found[f"{name}_real"]}
             for name, machine in MACHINES.items()
-            if name in figures
+            if name in found
         },
-        majority=figures.get("majority"),
+        majority=found.get("majority"),
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from hedgerow.coded.domain import CodedTable, Domain
 from hedgerow.private.evaluate.marginals import chosen_marginals, distances
+from hedgerow.private.evaluate.metric import Figure, distance
 from hedgerow.private.sources.coded import rows_of
 
 MARGINALS = 200
@@ -51,3 +52,17 @@ def _between(wanted: float, larger: float, near: float, smaller: float, far: flo
         part = math.log(wanted / near) / math.log(far / near)
         odds = ((1 - larger) / larger) ** (1 - part) * ((1 - smaller) / smaller) ** part
     return 1 / (1 + odds)
+
+
+SUBSAMPLE = distance(
+    "subsample",
+    subsample_equivalent,
+    Figure(
+        "sample",
+        "as good on pairs as a random sample of this share of the real rows",
+        "percent",
+        headline=True,
+        best="high",
+    ),
+    draws=True,
+)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hedgerow.coded.domain import CodedTable, Codes
-from hedgerow.errors import TableError, listing, suggestion
+from hedgerow.errors import TableError
+from hedgerow.schema.header import refuse_lacking
 
 if TYPE_CHECKING:
     from hedgerow.private.sources.source import Source
@@ -16,15 +17,8 @@ if TYPE_CHECKING:
 
 def with_columns_of(encoding: Encoding, source: Source, what: str) -> Source:
     """The source, if it has every column of the encoding; further columns are not looked at."""
-    header = source.header()
-    lacking = [name for name in encoding.columns if name not in header]
-    if lacking:
-        named = listing(f'"{name}"' for name in lacking)
-        strange = [name for name in header if name not in encoding.columns]
-        raise TableError(
-            f"the {what} table lacks {named}, which the schema declares; its columns: {listing(header)}."
-            f"{suggestion(lacking[0], strange)} No row was read."
-        )
+    declared = [*encoding.columns, *([encoding.person] if encoding.person is not None else [])]
+    refuse_lacking(source.header(), encoding.columns, declared, f"the {what} table")
     return source
 
 

@@ -14,21 +14,24 @@ import os
 import re
 import sys
 import zlib
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
-from hedgerow.errors import TableError, listing, suggestion
+from hedgerow.errors import TableError
 from hedgerow.private.engines.sql.location import is_url, open_database
+from hedgerow.private.identity import spelled_objects
+from hedgerow.private.sources.validation import validated
+from hedgerow.schema.header import refuse_lacking, refuse_twice
 from hedgerow.schema.spreadsheets import unguarded, unguarded_name
 
 BATCH_ROWS = 1 << 16
 _CSV_BLOCK = 1 << 22
 _LONGEST_HEADER = 1 << 20
+_ARROW_FILE = b"ARROW1"
 _SUFFIXES = "a .csv, .csv.gz, .parquet, .arrow or .feather file or a folder of .parquet files"
 _KINDS = (
     f"the path of {_SUFFIXES}, the URL of a table in a database, a pandas or polars frame, or anything with the Arrow "
@@ -46,6 +49,20 @@ class Source(Protocol):
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """All rows of the named columns, at most BATCH_ROWS at a time. Files and frames can be read again."""
         ...
+
+
+@runtime_checkable
+class NamingSource(Source, Protocol):
+    """A table whose columns, as they are read, do not tell every two values apart."""
+
+    def by_person(self, person: str) -> Source:
+        """The same table, but in the column `person` different ids stay different and equal ones equal."""
+        ...
+
+
+def by_person(source: Source, person: str | None) -> Source:
+    """The table as it must be read where rows are bounded: ids as `hedgerow.private.identity` tells them apart."""
+    return source.by_person(person) if person is not None and isinstance(source, NamingSource) else source
 
 
 def open_source(table: Any) -> Source:
@@ -68,18 +85,15 @@ def open_synthetic(table: Any) -> Source:
     return UnguardedSource(source) if isinstance(source, CsvSource) else source
 
 
-def refuse_as_public(public: Any, table: Any) -> None:
-    """What is learnt from a public table is not paid for, so the private table itself cannot be it."""
-    named = [os.fspath(each) for each in (public, table) if isinstance(each, str | os.PathLike)]
-    if len(named) == 2:
-        same = named[0] == named[1] or (all(map(os.path.exists, named)) and os.path.samefile(*named))
-    else:
-        same = public is table
-    if same:
-        raise TableError(
-            "the private table cannot be its own public one: what is learnt from a public table is not paid for. "
-            "Nothing was read. Hint: name a table that anyone may read, or none."
-        )
+def described(table: Any) -> str:
+    """What a message calls a table: by its path if it has one; a URL is not quoted back."""
+    named = isinstance(table, str | os.PathLike) and not is_url(table)
+    return f'the table "{os.fspath(table)}"' if named else "the table"
+
+
+def parquet_files(folder: Path) -> list[Path]:
+    """The files of a table that is a folder, in the order of their names."""
+    return sorted(file for file in folder.rglob("*.parquet") if not _hidden(file.relative_to(folder)))
 
 
 def _open_path(given: str) -> Source:
@@ -89,7 +103,7 @@ def _open_path(given: str) -> Source:
     if not path.exists():
         raise TableError(f'the table "{path}" does not exist. Nothing was read.')
     if path.is_dir():
-        files = sorted(file for file in path.rglob("*.parquet") if not _hidden(file.relative_to(path)))
+        files = parquet_files(path)
         if not files:
             raise TableError(f'the folder "{path}" holds no .parquet file. Nothing was read.')
         return ParquetSource(path, files)
@@ -130,7 +144,9 @@ class CsvSource:
                 if line.strip() and line.count(b'"') % 2 == 0:
                     break
             text = line.decode("utf-8-sig", "surrogateescape").lstrip("\r\n")
-            names = next(csv.reader(io.StringIO(text, newline="")), [])
+            records = csv.reader(io.StringIO(text, newline=""))
+            names = next(records, [])
+            self._header_alone = not file.read(1) and next(records, None) is None
         if not names:
             raise TableError(f"{self._what} has no header line.")
         if any("\0" in name or not _encodable(name) for name in names):
@@ -155,6 +171,8 @@ class CsvSource:
         from pyarrow import csv as arrow_csv
 
         wanted = wanted_columns(columns, self._header, self._what)
+        if self._header_alone:  # which Arrow takes for damage where no line end follows
+            return
         self._refuse_damage()
         with _reading(self._what, "it must be UTF-8 text with comma-separated fields"):
             try:
@@ -170,7 +188,7 @@ class CsvSource:
                         strings_can_be_null=False,
                     ),
                 )
-                yield from _some_rows(_sliced(reader), self._what)
+                yield from _sliced(reader)
             except pa.ArrowInvalid as problem:
                 ragged = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", str(problem))
                 if ragged is None:
@@ -220,13 +238,13 @@ class ParquetSource:
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         wanted = wanted_columns(columns, self._header, self._what)
-        return _some_rows((batch for file in self._files for batch in self._of_file(file, wanted)), self._what)
+        return (batch for file in self._files for batch in self._of_file(file, wanted))
 
     @staticmethod
     def _of_file(file: Path, wanted: list[str]) -> Iterator[pa.RecordBatch]:
         with _open_parquet(file) as parquet:
             for batch in parquet.iter_batches(BATCH_ROWS, columns=wanted, use_threads=False):
-                yield batch.select(wanted)
+                yield validated(batch.select(wanted), f'the table "{file}"')
 
 
 @contextmanager
@@ -234,42 +252,46 @@ def _open_parquet(file: Path) -> Iterator[Any]:
     """A Parquet file that is read page by page, never a whole column at once."""
     from pyarrow import parquet
 
-    with _reading(f'the table "{file}"'), parquet.ParquetFile(file, buffer_size=1 << 20, pre_buffer=False) as opened:
+    how = {"buffer_size": 1 << 20, "pre_buffer": False, "page_checksum_verification": True}
+    with _reading(f'the table "{file}"'), parquet.ParquetFile(file, **how) as opened:
         yield opened
 
 
 class IpcSource:
-    """An Arrow file (Feather), or an Arrow stream in a file."""
+    """An Arrow file (Feather), or an Arrow stream in a file.
+
+    Read, never mapped into memory: a mapped file that somebody shortens or rewrites meanwhile would end the process, or
+    change under our hands after it was checked.
+    """
 
     def __init__(self, path: Path):
         self._path = path
         self._what = f'the table "{path}"'
-        with _reading(self._what), pa.memory_map(str(path)) as file:
+        with _reading(self._what), pa.OSFile(str(path)) as file:
             names = self._reader(file).schema.names
         self._header = unique_names(names, self._what)
 
     @staticmethod
     def _reader(file: Any, **options: Any) -> Any:
-        try:
-            return pa.ipc.open_file(file, **options)
-        except pa.ArrowInvalid:
-            file.seek(0)
-            return pa.ipc.open_stream(file, **options)
+        """A file begins with its name, a stream does not: damage never makes one pass for the other."""
+        begins = file.read(len(_ARROW_FILE))
+        file.seek(0)
+        return (pa.ipc.open_file if begins == _ARROW_FILE else pa.ipc.open_stream)(file, **options)
 
     def header(self) -> tuple[str, ...]:
         return self._header
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         wanted = wanted_columns(columns, self._header, self._what)
-        return _some_rows(_sliced(self._of_file(wanted)), self._what)
+        return _sliced(self._of_file(wanted))
 
     def _of_file(self, wanted: list[str]) -> Iterator[pa.RecordBatch]:
         options = pa.ipc.IpcReadOptions(included_fields=sorted(self._header.index(name) for name in wanted))
-        with _reading(self._what), pa.memory_map(str(self._path)) as file:
+        with _reading(self._what), pa.OSFile(str(self._path)) as file:
             reader = self._reader(file, options=options)
             batches = reader if isinstance(reader, pa.RecordBatchReader) else map(reader.get_batch, _places(reader))
             for batch in batches:
-                yield batch.select(wanted)
+                yield validated(batch.select(wanted), self._what)
 
 
 def _places(reader: Any) -> range:
@@ -277,11 +299,16 @@ def _places(reader: Any) -> range:
 
 
 class FrameSource:
-    """A pandas frame. Columns of Python objects are read as text, whatever the rows hold."""
+    """A pandas frame. Columns of Python objects are read as text, whatever the rows hold; persons by value."""
 
-    def __init__(self, frame: Any):
+    def __init__(self, frame: Any, person: str | None = None):
         self._frame = frame
+        self._person = person
         self._header = unique_names([str(label) for label in frame.columns], "the frame")
+
+    def by_person(self, person: str) -> FrameSource:
+        """Objects that name persons are told apart by value, not by how Python writes them."""
+        return FrameSource(self._frame, person)
 
     def header(self) -> tuple[str, ...]:
         return self._header
@@ -289,9 +316,19 @@ class FrameSource:
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         wanted = wanted_columns(columns, self._header, "the frame")
         series = {name: self._frame.iloc[:, self._header.index(name)] for name in wanted}
+        ids = None
+        if self._person in series and series[self._person].dtype == object:
+            objects = series[self._person]
+            ids = spelled_objects(None if gone else one for one, gone in zip(objects, objects.isna(), strict=True))
         for begin in range(0, len(self._frame), BATCH_ROWS):
-            arrays = [self._array(name, series[name].iloc[begin : begin + BATCH_ROWS]) for name in wanted]
-            yield pa.RecordBatch.from_arrays(arrays, names=wanted)
+            with _reading("the frame", "it holds text that UTF-8 cannot write"):
+                arrays = [
+                    ids.slice(begin, BATCH_ROWS)
+                    if ids is not None and name == self._person
+                    else self._array(name, series[name].iloc[begin : begin + BATCH_ROWS])
+                    for name in wanted
+                ]
+            yield validated(pa.RecordBatch.from_arrays(arrays, names=wanted), "the frame")
 
     @staticmethod
     def _array(name: str, values: Any) -> pa.Array:
@@ -322,8 +359,8 @@ class StreamSource:
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         wanted = wanted_columns(columns, self._header, self._what)
         with _reading(self._what):
-            for batch in _sliced(self._once()):
-                yield batch.select(wanted)
+            for batch in self._once():
+                yield from _sliced([validated(batch.select(wanted), self._what)])
 
     def _once(self) -> Any:
         """The stream that was opened for the header, or a new one of a table that can give another."""
@@ -348,32 +385,13 @@ def _sliced(batches: Any) -> Iterator[pa.RecordBatch]:
             yield batch.slice(begin, BATCH_ROWS)
 
 
-def _some_rows(batches: Iterator[pa.RecordBatch], what: str) -> Iterator[pa.RecordBatch]:
-    """The same batches, but a file without rows is refused: it is far likelier a mistake than a table.
-
-    Tables in memory may be empty, which is how an audit compares an empty table with one person.
-    """
-    empty = True
-    for batch in batches:
-        if batch.num_rows:
-            empty = False
-            yield batch
-    if empty:
-        raise TableError(f"{what} has no rows. Nothing was spent.")
-
-
 def unique_names(names: Sequence[str], what: str) -> tuple[str, ...]:
-    twice = [name for name, times in Counter(names).items() if times > 1]
-    if twice:
-        raise TableError(f"two columns of {what} have the same name: {listing(twice)}. No row was read.")
+    refuse_twice(names, what)
     return tuple(names)
 
 
 def wanted_columns(columns: Sequence[str], header: Sequence[str], what: str) -> list[str]:
-    for name in columns:
-        if name not in header:
-            close = suggestion(name, header)
-            raise TableError(f'{what} has no column "{name}"; columns: {listing(header)}.{close} No row was read.')
+    refuse_lacking(header, columns, columns, what)
     return list(columns)
 
 
@@ -390,6 +408,11 @@ def _reading(what: str, expected: str = "it is damaged, incomplete, or of anothe
     """Turns what a reader raises into a sentence of ours. Theirs may quote rows, so not a word of it is kept."""
     try:
         yield
+    except pa.ArrowMemoryError:
+        raise TableError(
+            f"{what} cannot be read: it asks for more memory than there is, so it is damaged or holds too many rows in "
+            "one batch."
+        ) from None
     except MemoryError:
         raise
     except (pa.ArrowException, OSError, EOFError, UnicodeError, zlib.error, csv.Error) as error:

@@ -1,4 +1,4 @@
-"""A codebook in CSV: one line for each column, or one for each value of a column. docs/schema.md has the format."""
+"""A codebook in CSV: one line for each column, or one for each value of a column. docs/use/schema.md has the format."""
 
 from __future__ import annotations
 

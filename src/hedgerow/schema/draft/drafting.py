@@ -33,7 +33,7 @@ class Draft:
     @property
     def summary(self) -> str:
         done = len(self.columns) - len(self.open)
-        rest = f"; {len(self.open)} need you: {listing(self.open)}" if self.open else ""
+        rest = f"; {len(self.open)} need you, where it says {TODO}" if self.open else ""  # names may be a row
         return f"{done} of {len(self.columns)} complete{rest}"
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hedgerow.errors import TableError
 from hedgerow.schema.arrays import moments, numbers, plain, texts
 from hedgerow.schema.draft.declaration import Declaration, Findings
 
@@ -24,6 +25,8 @@ def read_public_table(batches: Iterable[pa.RecordBatch]) -> Findings:
     for batch in batches:
         for name in batch.schema.names:
             seen.setdefault(name, _Seen()).look(batch.column(name))
+    if not seen:
+        raise TableError("a public table without rows says nothing. Nothing was written.")
     return {name: column.declaration() for name, column in seen.items()}
 
 

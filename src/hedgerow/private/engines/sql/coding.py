@@ -24,6 +24,8 @@ from hedgerow.private.engines.sql.database import Database, md5
 from hedgerow.schema import Encoding
 from hedgerow.schema.encoding import Block
 
+_SPACE = "20"
+"""In hexadecimal. Taking it out leaves nothing of spaces alone, and something of anything else."""
 UNKNOWN = -1
 """The code of a value that was not there when the distinct ones were read."""
 
@@ -42,7 +44,7 @@ def code_in_place(database: Database, encoding: Encoding, key: bytes, memory: in
             joined = joined.left_join(
                 codes, [(name, _theirs(name)) for place in columns for name in (_value(place), _blank(place))]
             )
-        owner = [] if encoding.person is None else ["person", "owner"]
+        owner = [] if encoding.person is None else ["person"]
         codes = {
             _code(place): joined[_code(place)].fill_null(UNKNOWN).cast(_narrow(attribute))
             for place, attribute in enumerate(encoding.domain)
@@ -61,19 +63,21 @@ def code_in_place(database: Database, encoding: Encoding, key: bytes, memory: in
 def _keyed(database: Database, encoding: Encoding) -> Any:
     """Every column as what it is told apart by: a value that is never null, and whether there was none.
 
-    Equality of such pairs is plain equality, which every database can join by hashing.
+    Equality of such pairs is plain equality, which every database can join by hashing. Rows that name nobody are left
+    out.
     """
-    table = database.table
+    table = database.table if encoding.person is None else database.naming(encoding.person)
     keyed: dict[str, Any] = {}
     for place, name in enumerate(encoding.columns):
         column = table[name]
         filled = column.fill_null(_placeholder(column.type()))
         keyed[_value(place)] = database.exact(filled) if column.type().is_string() else filled
         keyed[_blank(place)] = column.isnull()
-    if encoding.person is not None:
-        person = _person_text(table[encoding.person], encoding.person)
-        keyed |= {"person": person, "owner": database.exact(person)}
-    return table.select(**keyed)
+    if encoding.person is None:
+        return table.select(**keyed)
+    keyed["person"] = _person(database, table[encoding.person], encoding.person)
+    named = table.select(**keyed)
+    return named.filter(named.person.replace(_SPACE, "") != "")
 
 
 def _placeholder(kind: Any) -> Any:
@@ -86,15 +90,15 @@ def _placeholder(kind: Any) -> Any:
     return ibis.literal("1970-01-01").cast(kind) if kind.is_temporal() else ibis.literal(0).cast(kind)
 
 
-def _person_text(column: Any, name: str) -> Any:
-    """One text per person and one person per text, empty where there is none."""
-    if not (column.type().is_string() or column.type().is_integer()):
+def _person(database: Database, column: Any, name: str) -> Any:
+    """The bytes that spell a person, in hexadecimal; null or spaces alone for nobody."""
+    if not (column.type().is_string() or column.type().is_binary()):
         raise TableError(
             f'the column "{name}", which names a person, has the type "{column.type()}"; a database can only bound '
-            "persons that are named by text or whole numbers. Nothing was spent. Hint: give a view in which the column "
-            "is text, or raise --max-memory so that rows are bounded here."
+            "persons that are named by text, bytes, whole numbers or decimals. Nothing was spent. Hint: give a view in "
+            "which the column is text, or raise --max-memory so that rows are bounded here."
         )
-    return column.cast("string").fill_null("")
+    return database.hexadecimal(column)
 
 
 def _code_map(
@@ -113,9 +117,8 @@ def _code_map(
                 f"{' × '.join(block.columns)} has more distinct values than fit --max-memory. Nothing was spent. Hint: "
                 "give a view in which it is rounded, or raise --max-memory."
             )
-        texts = [database.table[name].type().is_string() for name in block.columns]
         numbers.append(batch.column("number").to_numpy())
-        coded.append(block.encode(_original(batch, block.columns, columns, texts)).codes)
+        coded.append(block.encode(_original(batch, block.columns, columns)).codes)
     uploaded: dict[str, Any] = {"number": np.concatenate(numbers) if numbers else np.empty(0, dtype=np.int64)}
     for each, (name, attribute) in enumerate(attributes):
         codes = np.concatenate([parts[each] for parts in coded]) if coded else np.empty(0)
@@ -130,25 +133,23 @@ def _code_map(
     return held
 
 
-def _original(batch: pa.RecordBatch, names: Sequence[str], columns: Sequence[int], texts: Sequence[bool]) -> pa.Table:
-    """The values that a batch of keys stands for."""
+def _original(batch: pa.RecordBatch, names: Sequence[str], columns: Sequence[int]) -> pa.Table:
+    """The values that a batch of keys stands for; texts are still bytes, which an encoder reads alike."""
     arrays = []
-    for place, is_text in zip(columns, texts, strict=True):
+    for place in columns:
         values = batch.column(_value(place))
-        if is_text:
-            values = values.cast(pa.string())
         arrays.append(pc.if_else(batch.column(_blank(place)), pa.scalar(None, values.type), values))
     return pa.table(arrays, names=list(names))
 
 
 def _bounded(coded: Any, secret: Any, codes: Sequence[str], rows_per_person: int) -> Any:
     """The rows that stay."""
-    alike = ibis.window(group_by=["owner", *codes], order_by="owner")
+    alike = ibis.window(group_by=["person", *codes], order_by="person")
     numbered = coded.mutate(duplicate=ibis.row_number().over(alike)).cross_join(secret)
     row = ibis.literal(",").join([numbered[name].cast("string") for name in codes])
     text = ibis.literal("|").join([numbered.secret, numbered.person, row, numbered.duplicate.cast("string")])
-    hashed = numbered.select("owner", *codes, digest=md5(text))
-    own = ibis.window(group_by="owner", order_by="digest")
+    hashed = numbered.select("person", *codes, digest=md5(text))
+    own = ibis.window(group_by="person", order_by="digest")
     placed = hashed.mutate(place=ibis.row_number().over(own))
     return placed.filter(placed.place < rows_per_person).select(*codes)
 

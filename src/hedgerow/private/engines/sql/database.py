@@ -18,7 +18,8 @@ import pyarrow as pa
 from ibis.common.exceptions import IbisError, TableNotFound
 
 from hedgerow.errors import HedgerowError, TableError
-from hedgerow.private.sources.source import BATCH_ROWS, unique_names, wanted_columns
+from hedgerow.private.identity import unnamable
+from hedgerow.private.sources.source import BATCH_ROWS, Source, unique_names, wanted_columns
 
 _FIRST_DAY, _LAST_DAY = datetime.date(1, 1, 1), datetime.date(9999, 12, 31)
 
@@ -37,8 +38,8 @@ class Database:
         self._held = 0
         self._secret = secrets.token_hex(8)
         with self.asking():
-            self._backend, table = self._open(location, memory)
-            self.table = _readable(table)
+            self._backend, self._given = self._open(location, memory)
+            self.table = _readable(self._given)
         self._header = unique_names(self.table.columns, self.what)
 
     def _open(self, location: str, memory: int) -> tuple[Any, Any]:
@@ -52,6 +53,14 @@ class Database:
     def _reason(self, error: Exception) -> str | None:
         """Why the driver raised, in words of ours; None if this is no error of the driver."""
         raise NotImplementedError
+
+    def hexadecimal(self, value: Any) -> Any:
+        """The bytes of a text, or bytes, in lower-case hexadecimal."""
+        return _hex(value).lower()
+
+    def _compared_as_written(self, column: str) -> bool:
+        """Whether the database, too, holds only those texts equal that are written alike."""
+        return True
 
     def snapshot(self) -> AbstractContextManager[Any]:
         """Statements inside see the table as it is at one moment, where the database can do that."""
@@ -67,6 +76,25 @@ class Database:
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         wanted = wanted_columns(columns, self._header, self.what)
         return self.fetch(self.table.select(*wanted))
+
+    def by_person(self, person: str) -> Source:
+        return _ByPerson(self, self.naming(person))
+
+    def naming(self, person: str) -> Any:
+        """The table with the column `person` spelled as `hedgerow.private.identity` spells it.
+
+        Days, moments and floating-point numbers are not spelled in SQL: they stand as they are.
+        """
+        column = wanted_columns([person], self._header, self.what)[0]
+        with self.asking():
+            spelled = _spelled(self._given[column])
+            if spelled.type().is_string() and not self._compared_as_written(column):
+                raise TableError(
+                    f'the column "{column}", which names a person, holds texts that {self.name} takes for equal '
+                    "although they are written differently. Nothing was spent. Hint: give a view in which it is plain "
+                    "text that is written in one way."
+                )
+            return _readable(self._given, {column: spelled})
 
     def fetch(self, question: Any) -> Iterator[pa.RecordBatch]:
         """The rows of an ibis expression."""
@@ -110,10 +138,7 @@ class Database:
                 reason = "it holds a value that no program here can hold"
             if reason is None:
                 raise
-            raise TableError(
-                f"{self.what} cannot be used: {reason}. Nothing was changed there; what was charged before stays "
-                "charged."
-            ) from None
+            raise TableError(f"{self.what} cannot be used: {reason}. Nothing was changed there.") from None
 
     def _next_name(self) -> str:
         """No two sessions share a name, also where they can see each other's tables."""
@@ -128,13 +153,48 @@ def count(table: Any) -> Any:
     return table.count()
 
 
-def _readable(table: Any) -> Any:
+class _ByPerson:
+    """A table of a database whose persons are spelled."""
+
+    def __init__(self, database: Database, table: Any):
+        self._database = database
+        self._table = table
+
+    def header(self) -> tuple[str, ...]:
+        return self._database.header()
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        wanted = wanted_columns(columns, self.header(), self._database.what)
+        return self._database.fetch(self._table.select(*wanted))
+
+
+def _spelled(column: Any) -> Any:
+    kind = column.type()
+    if kind.is_string() or kind.is_binary() or kind.is_date() or kind.is_timestamp() or kind.is_floating():
+        return column
+    if kind.is_integer() or kind.is_uuid() or kind.is_inet() or kind.is_macaddr():
+        return column.cast("string")
+    if not kind.is_decimal():
+        raise unnamable(kind)
+    digits = column.cast("string")
+    if kind.scale == 0:
+        return digits
+    return ibis.ifelse(
+        digits.contains(".") & ~digits.contains("E"),  # not 1.5E-10, as Spark may write it
+        digits.re_replace(r"\.?0+$", ""),
+        digits.nullif("NaN"),
+    )
+
+
+def _readable(table: Any, spelled: Mapping[str, Any] | None = None) -> Any:
     """The table with every column as a type that an encoding reads, the same in every database.
 
     Days outside the calendar that programs share (infinity too) move to its ends, where declared bounds clip them.
     """
-    columns = {}
+    columns = dict(spelled or {})
     for name, kind in table.schema().items():
+        if name in columns:
+            continue
         column = table[name]
         if kind.is_nested():
             raise TableError(f'the column "{name}" has the type "{kind}", which no kind of column holds.')
@@ -146,9 +206,14 @@ def _readable(table: Any) -> Any:
         elif not (kind.is_numeric() or kind.is_boolean() or kind.is_string() or kind.is_binary()):
             column = column.cast("string")
         columns[name] = column
-    return table.select(**columns)
+    return table.select(**{name: columns[name] for name in table.columns})
 
 
 @ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]
 def md5(text: str) -> str:  # type: ignore[empty-body]
     """Lower-case hexadecimal, under this name in every database."""
+
+
+@ibis.udf.scalar.builtin(name="hex")  # type: ignore[untyped-decorator]
+def _hex(value) -> str:  # type: ignore[empty-body,no-untyped-def]
+    """Hexadecimal of bytes, or of a text's bytes as they lie there, in whichever case."""

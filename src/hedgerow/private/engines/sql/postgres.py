@@ -11,6 +11,19 @@ import psycopg
 
 from hedgerow.private.engines.sql.database import Database
 
+_MONEY = ibis.dtype("decimal(19, 4)")
+"""What ibis takes `money` for. The server itself compares it with no number, and writes it with a currency sign."""
+_BLIND = """
+SELECT bool_or(pg_type.typname = 'citext' OR NOT coalesce(collisdeterministic, true))
+FROM pg_class
+JOIN pg_namespace ON pg_namespace.oid = relnamespace
+JOIN pg_attribute ON attrelid = pg_class.oid
+JOIN pg_type ON pg_type.oid = atttypid
+LEFT JOIN pg_collation ON pg_collation.oid = attcollation
+WHERE relname = %s AND attname = %s
+  AND CASE WHEN %s::text IS NULL THEN pg_table_is_visible(pg_class.oid) ELSE nspname = %s END
+"""
+
 
 class PostgreSQL(Database):
     """What a URL leaves out (host, port, user, password) comes from the environment and the files that libpq reads."""
@@ -34,6 +47,7 @@ class PostgreSQL(Database):
         backend.con.execute("SET jit = off")  # compiling a statement takes longer than it saves
         backend.con.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         schema, _, name = unquote(table).rpartition(".")
+        self._place = (schema or None, name)
         found = backend.table(name, database=schema or None)
         return backend, found.select(**{name: _plain(found[name]) for name in found.columns})
 
@@ -51,6 +65,15 @@ class PostgreSQL(Database):
     def exact(self, text: Any) -> Any:
         return _convert_to(text, "UTF8")
 
+    def hexadecimal(self, value: Any) -> Any:
+        return _encode(value if value.type().is_binary() else self.exact(value), "hex")
+
+    def _compared_as_written(self, column: str) -> bool:
+        """Not so under citext, or a collation that is not deterministic."""
+        schema, table = self._place
+        (blind,) = self._backend.con.execute(_BLIND, [table, column, schema, schema]).fetchone()
+        return not blind
+
     def _reason(self, error: Exception) -> str | None:
         if not isinstance(error, psycopg.Error):
             return None
@@ -67,7 +90,9 @@ class PostgreSQL(Database):
 
 
 def _plain(column: Any) -> Any:
-    """What other programs can hold: texts as text, and of decimals those that are numbers."""
+    """What other programs can hold: texts as text, money as a number, and of decimals those that are numbers."""
+    if column.type() == _MONEY:
+        column = column.cast("decimal(21, 4)")
     kind = column.type()
     if kind.is_decimal() and kind.precision is not None:
         return column.nullif(ibis.literal("NaN").cast(kind))
@@ -82,3 +107,8 @@ def _text(value: str) -> str:  # type: ignore[empty-body]
 @ibis.udf.scalar.builtin(name="convert_to")  # type: ignore[untyped-decorator]
 def _convert_to(text: str, encoding: str) -> bytes:  # type: ignore[empty-body]
     """Bytes of a text."""
+
+
+@ibis.udf.scalar.builtin(name="encode")  # type: ignore[untyped-decorator]
+def _encode(value: bytes, form: str) -> str:  # type: ignore[empty-body]
+    """Bytes as text of that form."""

@@ -1,0 +1,180 @@
+"""`check_metric`: the laws that every metric must keep, for our own and for those made elsewhere."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hedgerow.audit.replay import Violation
+from hedgerow.coded.domain import CodedTable, IntArray
+from hedgerow.errors import HedgerowError
+from hedgerow.private.evaluate import find
+from hedgerow.private.evaluate.evaluation import shown_figures
+from hedgerow.private.evaluate.metric import Comparison, Metric
+from hedgerow.schema import Encoding, Schema
+
+ROWS = 500
+SCHEMA = Schema.parse("""
+columns:
+  grade: {type: category, values: [low, mid, high], ordered: true}
+  site:  {type: code, size: 40}
+  age:   {type: integer, min: 0, max: 9, missing: true}
+  wage:  {type: integer, min: 0, max: 99, bins: 4, heaps: [10]}
+  flag:  {type: category, values: ["yes", "no"], other: true}
+""")
+SINGLE = Schema.parse("columns: {flag: {type: code, size: 2}}")
+TARGET, IDENTIFIERS = "grade", ("site", "age")
+NAME = re.compile(r"[a-z][a-z0-9_]*")
+Found = Mapping[str, Any]
+
+
+def check_metric(metric: Metric | str, seed: int = 0) -> None:
+    """Raise `Violation` unless `metric` (or `package.module:Name`) keeps the laws of metrics.
+
+    On made-up tables: its figures are declared, and each is a finite number or None; the same tables and seed give the
+    same figures, whatever was drawn elsewhere; the tables are left as they were; the order of rows means nothing
+    (unless it `draws` rows); beside itself a table is at least as good as beside one of random codes, and gives away at
+    least as much; what is said of the real rows alone does not change with the synthetic ones; tables of one row or one
+    column are answered or refused in words.
+    """
+    metric = find(metric) if isinstance(metric, str) else metric
+    _check_names(metric)
+    coins = np.random.default_rng(seed)
+    encoding = SCHEMA.encoding()
+    real, near, far = (_rows(encoding, coins, mixed) for mixed in (0.0, 0.3, 1.0))
+    usual = Comparison(encoding, real, near, seed, TARGET, IDENTIFIERS)
+    found = _figures(metric, usual)
+    _check_repeatable(metric, usual, found)
+    if not metric.draws:
+        _check_order(metric, usual, found, coins)
+    alike, unlike = (_figures(metric, replace(usual, synthetic=other)) for other in (real, far))
+    _check_meaning(metric, alike, unlike)
+    _check_small(metric, usual)
+
+
+def _rows(encoding: Encoding, coins: np.random.Generator, mixed: float) -> CodedTable:
+    """Rows whose attributes all follow one hidden number, but for the share `mixed` of the codes, which are random."""
+    hidden = coins.random(ROWS)
+    table: CodedTable = {}
+    for attribute in encoding.domain:
+        follows = (hidden * attribute.size).astype(np.int64)
+        anything = coins.integers(0, attribute.size, ROWS)
+        codes = np.where(coins.random(ROWS) < mixed, anything, follows).astype(attribute.dtype)
+        codes.flags.writeable = False
+        table[attribute.name] = codes
+    return table
+
+
+def _taken(table: CodedTable, rows: IntArray) -> CodedTable:
+    return {name: codes[rows] for name, codes in table.items()}
+
+
+def _check_names(metric: Metric) -> None:
+    if not metric.figures:
+        raise Violation("a metric gives at least one figure.")
+    for name in (metric.name, *metric.figures):
+        if not NAME.fullmatch(name):
+            raise Violation(f'"{name}" is no name for a metric or a figure: lower-case letters, digits and _.')
+    try:
+        shown_figures([metric])
+    except HedgerowError as problem:
+        raise Violation(str(problem)) from None
+    for name, figure in metric.figures.items():
+        if not (figure.title and figure.meaning):
+            raise Violation(f'the figure "{name}" has no title or no meaning, in plain words.')
+
+
+def _figures(metric: Metric, comparison: Comparison) -> Found:
+    """The figures, if they are what was declared."""
+    try:
+        found = metric.compute(comparison)
+    except HedgerowError:
+        raise
+    except Exception as problem:
+        raise Violation(f"it failed, or wrote to the tables: {type(problem).__name__}: {problem}") from problem
+    lacking = [name for name in metric.figures if name not in found]
+    strange = [name for name in found if name not in metric.figures and not name.startswith(f"{metric.name}_")]
+    if lacking or strange:
+        raise Violation(f'the figure "{(lacking + strange)[0]}" is declared or given, but not both.')
+    for name in metric.figures:
+        value = found[name]
+        if value is not None and not (type(value) is float and math.isfinite(value)):
+            raise Violation(f'the figure "{name}" is neither a finite float nor None.')
+    try:
+        json.dumps(dict(found))
+    except (TypeError, ValueError):
+        raise Violation("what it gives cannot be written as JSON.") from None
+    return found
+
+
+@contextmanager
+def _elsewhere() -> Iterator[None]:
+    """As if somebody had drawn from the generators that all share."""
+    before = random.getstate(), np.random.get_state()  # noqa: NPY002
+    random.seed(1)
+    np.random.seed(1)  # noqa: NPY002
+    try:
+        yield
+    finally:
+        random.setstate(before[0])
+        np.random.set_state(before[1])  # noqa: NPY002
+
+
+def _check_repeatable(metric: Metric, comparison: Comparison, found: Found) -> None:
+    with _elsewhere():
+        if _figures(metric, comparison) != found:
+            raise Violation("the same tables and the same seed gave other figures.")
+
+
+def _check_order(metric: Metric, comparison: Comparison, found: Found, coins: np.random.Generator) -> None:
+    shuffled = replace(
+        comparison,
+        real=_taken(comparison.real, coins.permutation(ROWS)),
+        synthetic=_taken(comparison.synthetic, coins.permutation(ROWS)),
+    )
+    again = _figures(metric, shuffled)
+    if not all(_close(again[name], found[name]) for name in metric.figures):
+        raise Violation("another order of the rows gave other figures; a metric that draws rows says so.")
+
+
+def _close(one: float | None, other: float | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
+
+
+def _check_meaning(metric: Metric, alike: Found, unlike: Found) -> None:
+    for name, figure in metric.figures.items():
+        same, other = alike[name], unlike[name]
+        if figure.about == "real rows":
+            if not _close(same, other):
+                raise Violation(f'the figure "{name}" is about the real rows, but changed with the synthetic ones.')
+        elif same is not None and other is not None:
+            better = {"low": other - same, "high": same - other}.get(figure.best, 0.0)
+            if (better if figure.about == "likeness" else -better) < -1e-12:
+                what = "less good" if figure.about == "likeness" else "less of a risk"
+                raise Violation(f'the figure "{name}" calls a table beside itself {what} than beside random codes.')
+
+
+def _check_small(metric: Metric, comparison: Comparison) -> None:
+    """One row on a side, and one column: an answer, or a refusal in words."""
+    one = np.zeros(1, dtype=np.int64)
+    single: CodedTable = {"flag": np.array([0, 1, 1], dtype=np.uint8)}
+    smalls = [
+        replace(comparison, synthetic=_taken(comparison.synthetic, one)),
+        replace(comparison, real=_taken(comparison.real, one)),
+        Comparison(SINGLE.encoding(), single, single, 0, "flag", ("flag",)),
+    ]
+    for small in smalls:
+        try:
+            _figures(metric, small)
+        except HedgerowError:
+            continue

@@ -1,0 +1,67 @@
+"""hedgerow verify: what anyone can check about a release."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hedgerow.cli.options import AllowColumn, AllowModel, Json, ModelMemory, size
+
+
+def verify(
+    release: Annotated[Path, typer.Argument(help="A release file.")],
+    key: Annotated[str | None, typer.Option(help="Ed25519 public key (hex) that must have signed it.")] = None,
+    ledger: Annotated[Path | None, typer.Option(help="The dataset's ledger, which must hold its record.")] = None,
+    json_: Json = False,
+    max_memory: ModelMemory = "8GB",
+    allow_model: AllowModel = None,
+    allow_column: AllowColumn = None,
+) -> None:
+    """Recompute the guarantee of a release from its certificate, independently of the run that made it.
+
+    Says line by line what was confirmed, and exits with 2 at the first thing that was not.
+    """
+    from hedgerow.errors import ReleaseError, visible
+    from hedgerow.private.ledger import confirm_entry
+    from hedgerow.release.bundle import Trust
+    from hedgerow.release.bundle import verify as verify_file
+    from hedgerow.release.certificate import OPINION, second_opinion
+
+    trust = Trust(tuple(allow_model or ()), size(max_memory), tuple(allow_column or ()))
+    found, confirmed = verify_file(release, **trust._asdict())
+    if ledger is not None:
+        confirmed.append(confirm_entry(ledger, found.certificate.ledger))
+    if key is not None and found.signer != key.lower():
+        signed = f"signed by {found.signer}, not by {key}" if found.signer else "not signed"
+        raise ReleaseError(f'"{release}" is {signed}.')
+    if found.certificate.guarantee and importlib.util.find_spec("dp_accounting"):
+        epsilon = second_opinion(found.certificate)
+        stated = found.certificate.guarantee.epsilon
+        if epsilon is not None:
+            if epsilon > stated * (1 + OPINION):
+                raise ReleaseError(
+                    f"dp-accounting computes ε = {epsilon:.6g} where the certificate states {stated:.6g}."
+                )
+            confirmed.append(f"dp-accounting's privacy loss distributions agree: ε = {epsilon:.6g}")
+    if json_:
+        given = found.certificate.guarantee
+        about = {
+            "release": str(release),
+            "signer": found.signer,
+            "confirmed": confirmed,
+            "guarantee": given and asdict(given),  # a certificate of the first edition states another one
+        }
+        print(json.dumps({**about, "certificate": found.certificate.to_json()}))
+    else:
+        for line in confirmed:
+            print(f"{'✗' if line.startswith('NO GUARANTEE') else '✓'} {visible(line)}")
+        print()
+        for statement in found.certificate.statements():
+            print(f"- {visible(statement)}")
+    if found.certificate.void:
+        raise ReleaseError(f'"{release}" is intact, but it carries no privacy guarantee.')

@@ -1,0 +1,46 @@
+"""Public maps of codes onto fewer codes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from hedgerow.coded.domain import Attribute, CodedTable, Domain, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Recoding:
+    """A public map of every attribute's codes onto fewer codes (attributes left out keep their codes)."""
+
+    domain: Domain
+    maps: Mapping[str, IntArray]
+
+    def target(self) -> Domain:
+        """The recoded domain. A merged attribute keeps its line only if the map keeps the order along it."""
+        attributes = []
+        for attribute in self.domain:
+            mapping = self.maps.get(attribute.name)
+            if mapping is None:
+                attributes.append(attribute)
+            else:
+                attributes.append(Attribute(attribute.name, int(mapping.max()) + 1, _line(attribute, mapping)))
+        return Domain(attributes)
+
+    def rows(self, table: CodedTable) -> CodedTable:
+        """Coded rows under the recoded domain."""
+        target = self.target()
+        return {
+            name: self.maps[name][codes].astype(target[name].dtype) if name in self.maps else codes
+            for name, codes in table.items()
+        }
+
+
+def _line(attribute: Attribute, mapping: IntArray) -> int | None:
+    """How many merged codes, the first ones, stand in order."""
+    if not attribute.line:
+        return attribute.line
+    line, rest = mapping[: attribute.line], mapping[attribute.line :]
+    kept = bool((np.diff(line) >= 0).all()) and not np.isin(rest, line).any() and line[0] == 0
+    return int(line[-1]) + 1 if kept else 0

@@ -1,0 +1,42 @@
+"""Classes made elsewhere, named `package.module:Class`.
+
+Importing one runs its code, so a name must come from the user: typed on the command line, or handed in from Python. A
+schema or a release may come from a stranger; what those name is imported only where the user allowed it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from operator import attrgetter
+from typing import Any
+
+from hedgerow.errors import InputError, OptionError
+
+LONGEST = 200
+"""Letters of a name: it is quoted in messages."""
+
+
+def is_foreign(name: str) -> bool:
+    """Whether a name is of the form `package.module:Class`."""
+    module, colon, path = name.partition(":")
+    named = bool(colon) and len(name) <= LONGEST
+    return named and all(part.isidentifier() for part in [*module.split("."), *path.split(".")])
+
+
+def imported(name: str, what: str, error: type[InputError] = OptionError) -> Any:
+    """What `package.module:Class` names; `what` says in the message what it would have been."""
+    if not is_foreign(name):
+        raise error(f'the {what} "{name}" cannot be imported; expected package.module:Class. Nothing was read.')
+    module, _, path = name.partition(":")
+    if "" not in sys.path:
+        sys.path.append("")  # a module in the folder where one stands; what is installed comes first
+    try:
+        return attrgetter(path)(importlib.import_module(module))
+    except AttributeError:
+        raise error(f'the module "{module}" has no {what} "{path}". Nothing was read.') from None
+    except Exception as problem:
+        raise error(
+            f'the {what} "{name}" cannot be imported ({type(problem).__name__}); expected package.module:Class. '
+            "Nothing was read. Hint: install the package, or put its folder into PYTHONPATH."
+        ) from None

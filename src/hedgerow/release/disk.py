@@ -1,0 +1,88 @@
+"""What is on the disk when a call returns, whatever happens next: a kill, a power cut, a disk that is nearly full."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import sys
+from pathlib import Path
+
+_AT_FDCWD, _NOREPLACE = -100, 1
+"""What Linux calls the current folder, and a renaming that replaces nothing."""
+_UNKNOWN = (errno.EPERM, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)
+"""How a file system says that it does not know a call."""
+
+
+def reason(problem: OSError) -> str:
+    """The system's own words for an error number; never the text of the exception, which could quote a row."""
+    return os.strerror(problem.errno).lower() if problem.errno else type(problem).__name__
+
+
+def write_through(place: int, data: bytes) -> None:
+    """All of `data` to an open file and on to the disk: a nearly full one takes a part of it without an error."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(place, rest) :]
+    os.fsync(place)
+
+
+def sync_folder(folder: Path) -> None:
+    """Force the names in a folder to disk, where its file system knows how and we may."""
+    try:
+        place = os.open(folder, os.O_RDONLY)
+    except PermissionError:
+        return
+    try:
+        os.fsync(place)
+    except OSError as problem:
+        if problem.errno not in _UNKNOWN:
+            raise
+    finally:
+        os.close(place)
+
+
+def move_new(written: Path, path: Path) -> None:
+    """Give a whole file its name, and leave alone what has that name already (FileExistsError)."""
+    if _rename_new(written, path):
+        return
+    try:
+        os.link(written, path)
+    except OSError as problem:
+        if problem.errno not in _UNKNOWN:
+            raise
+        # a file system without second names: the name is taken first, which a kill at this very moment would show
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        os.replace(written, path)
+    else:
+        os.unlink(written)
+
+
+def _rename_new(written: Path, path: Path) -> bool:
+    """In one step, which a kill cannot divide; False where the system or the file system has no such step."""
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if sys.platform == "linux" else None
+    if rename is None:
+        return False
+    if rename(_AT_FDCWD, os.fsencode(written), _AT_FDCWD, os.fsencode(path), _NOREPLACE) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number not in _UNKNOWN:
+        raise OSError(number, os.strerror(number), str(path))
+    return False
+
+
+def is_at(place: int, path: Path) -> bool:
+    """Whether an open file still has its name."""
+    try:
+        return os.path.samestat(os.fstat(place), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+def exists(path: Path) -> bool:
+    """As the system says it: a name that is too long is an error, not an absence."""
+    try:
+        os.lstat(path)
+    except FileNotFoundError:
+        return False
+    return True

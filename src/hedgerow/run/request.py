@@ -1,0 +1,215 @@
+"""What is asked for, judged once before a row is read, and carried out.
+
+Presets, options, outputs, the public table, the ledger and the journal are resolved here and nowhere else, so the
+command line, Python and comparisons mean the same by the same words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hedgerow.budget.amounts import Budget
+from hedgerow.errors import OptionError, SchemaError, standing
+from hedgerow.methods import DEFAULT, build
+from hedgerow.methods.method import Method
+from hedgerow.private.engines import open_engine
+from hedgerow.private.journal import Claim, Journal, refuse_unfinished
+from hedgerow.private.ledger import ROW, Ledger
+from hedgerow.private.mechanisms import Mechanisms
+from hedgerow.private.noise import UnsafeSeededStream
+from hedgerow.private.sources.sameness import refuse_as_public
+from hedgerow.private.sources.source import described
+from hedgerow.progress import Limits, Progress
+from hedgerow.release.bundle import Release
+from hedgerow.run.outputs import Outputs
+from hedgerow.run.run import Run, rehearse
+from hedgerow.schema import Schema
+from hedgerow.schema.presets import PREFIX, load
+
+
+def synthesize(
+    table: Any,
+    schema: Schema | str | Path,
+    budget: Budget,
+    method: Method | str = DEFAULT,
+    *,
+    public: Any = None,
+    ledger: str | Path | None = None,
+    limits: Limits | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+    unsafe_noise_seed: int | None = None,
+    journal: str | Path | Claim | None = None,
+    resume: bool = False,
+) -> Release:
+    """Make a release of a private table.
+
+    `table` is a path (CSV, Parquet, Arrow, a folder of Parquet files), the URL of a table in a database
+    (duckdb://FILE/TABLE, postgres://HOST/DATABASE/TABLE, spark://TABLE), a pandas or polars frame, or anything with the
+    Arrow C interface; so is `public`, a table with the same columns that the user asserts to be public: it fills
+    in groups with `allowed: public`, and methods may learn from it. `seed` steers post-processing only; the privacy
+    noise cannot be seeded, except by `unsafe_noise_seed`, which voids the guarantee. Nothing is spent unless everything
+    could be checked beforehand. A method's name means its defaults or, with the schema `preset:NAME`, the options that
+    the preset holds for it at this ε. `journal` names a file that keeps the paid answers as they come; with `resume`
+    the answers in it are used instead of new ones. Remove it when the release is saved. One run at a
+    time writes to it.
+    """
+    request = Request(
+        table=table,
+        schema=schema,
+        budget=budget,
+        method=method,
+        public=public,
+        ledger=ledger,
+        limits=limits or Limits(),
+        seed=seed,
+        unsafe_noise_seed=unsafe_noise_seed,
+        journal=journal,
+        resume=resume,
+    )
+    return request.checked().release(progress)
+
+
+@dataclass(frozen=True)
+class Request:
+    """Everything that a run is given, as it was given."""
+
+    table: Any
+    """A path, a URL, a frame, or anything with the Arrow C interface."""
+    schema: Schema | str | Path
+    """What the columns may hold: the schema, its file, or `preset:NAME`, which holds options of methods too."""
+    budget: Budget
+    method: Method | str = DEFAULT
+    """A method, or the name of one."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Options for the method of that name; they win over those of a preset."""
+    public: Any = None
+    """A table of the same columns that is public, whatever the private rows are."""
+    ledger: str | Path | None = None
+    """The lifetime budget of the dataset, which is debited before anything is counted."""
+    limits: Limits = field(default_factory=Limits)
+    seed: int = 0
+    """Steers post-processing only."""
+    unsafe_noise_seed: int | None = None
+    """For tests and public benchmarks: voids the guarantee."""
+    journal: str | Path | Claim | None = None
+    """Keeps the paid answers as they come; by default beside the release where there are outputs."""
+    resume: bool = False
+    """Whether to go on with the answers in the journal."""
+    outputs: Outputs | None = None
+    """The files that will be written."""
+
+    def checked(self) -> Checked:
+        """Refuse what cannot be done, before a row is read or anything is spent."""
+        if not isinstance(self.budget, Budget):
+            raise OptionError(
+                f"the budget must be a hedgerow.Budget(epsilon, delta), got {self.budget!r}. Nothing was read."
+            )
+        if self.outputs is not None:
+            self._check_outputs(self.outputs)
+        if self.public is not None:
+            refuse_as_public(self.public, self.table)
+        if isinstance(self.method, str):
+            method = chosen_method(self.schema, self.method, self.budget.epsilon, self.options)
+        elif self.options:
+            raise OptionError("options are for the name of a method; this one has its own already. Nothing was read.")
+        else:
+            method = self.method
+        schema = self.schema if isinstance(self.schema, Schema) else Schema.load(self.schema)
+        books = None if self.ledger is None else self._opened(Ledger(self.ledger), schema, method)
+        return Checked(self, schema, method, books)
+
+    @property
+    def paid_answers(self) -> Path | Claim | None:
+        """Where the journal is, or the claim to it; a command keeps none where noise is seeded: nothing is paid."""
+        if self.outputs is not None:
+            return None if self.unsafe_noise_seed is not None else self._beside(self.outputs)
+        return Path(self.journal) if isinstance(self.journal, str) else self.journal
+
+    def _beside(self, outputs: Outputs) -> Path | Claim:
+        """The journal of the release, or the claim to it that somebody holds for us."""
+        return self.journal if isinstance(self.journal, Claim) else outputs.journal
+
+    def _check_outputs(self, outputs: Outputs) -> None:
+        journal = self._beside(outputs)
+        if not self.resume:
+            refuse_unfinished(journal)
+        elif self.unsafe_noise_seed is not None:
+            raise OptionError(
+                "--unsafe-noise-seed pays for nothing, so there is nothing to --resume. Nothing was read."
+            )
+        inputs = {
+            "private table": self.table,
+            "schema": self.schema,
+            "public table": self.public,
+            "ledger": self.ledger,
+            "key": outputs.key,
+        }
+        named = {what: given for what, given in inputs.items() if isinstance(given, str | Path)}
+        begun = journal.begun if isinstance(journal, Claim) else self.resume and journal.exists()
+        outputs.check(named, self.seed, void=self.unsafe_noise_seed is not None, resume=self.resume, begun=begun)
+
+    def _opened(self, books: Ledger, schema: Schema, method: Method) -> Ledger:
+        """A ledger that can pay for the run."""
+        if self.unsafe_noise_seed is not None:
+            raise OptionError("a ledger takes no release without a guarantee (--unsafe-noise-seed). Nothing was spent.")
+        if schema.dataset is None:
+            raise SchemaError(
+                f'the schema does not name its dataset, the ledger is for "{books.dataset}". Nothing was read. '
+                f'Hint: add "dataset: {books.dataset}" to the schema.'
+            )
+        if method.about.void is not None:
+            raise OptionError(f"a ledger takes no release without a guarantee: {method.about.void}. Nothing was read.")
+        if not self.resume:
+            if self.paid_answers is not None:
+                refuse_unfinished(self.paid_answers)  # what was paid for is more help than how little is left
+            with standing(lambda: "Nothing was read or spent."):
+                books.check(schema.dataset, self.budget, schema.person or ROW)
+        return books
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A request that can be carried out, as far as can be told without a row."""
+
+    request: Request
+    schema: Schema
+    method: Method
+    ledger: Ledger | None
+
+    def release(self, progress: Progress | None = None) -> Release:
+        """Open the table, pay, and make the release."""
+        asked, table = self.request, self.request.table
+        run = self._run(progress or Progress(asked.limits))  # a limit of time is one of work before a row is read
+        if self.schema.discoveries and hasattr(table, "read_all"):
+            table = table.read_all()  # a reader can be read once, a discovery needs several passes
+        engine = open_engine(table, memory=run.progress.limits.memory)
+        self.schema.check_header(engine.header(), described(table))
+        unsafe = asked.unsafe_noise_seed
+        mechanisms = Mechanisms() if unsafe is None else Mechanisms(UnsafeSeededStream(unsafe))
+        if asked.paid_answers is None:
+            return run.release(engine, mechanisms, self.ledger)
+        journal = Journal(asked.paid_answers, run.identity(self.ledger), resume=asked.resume)
+        try:
+            return run.release(engine, mechanisms, self.ledger, journal)
+        finally:
+            journal.close()
+
+    def rehearsal(self, progress: Progress | None = None) -> Release:
+        """What would be asked, at what noise; the table is not opened and nothing is spent."""
+        return rehearse(self._run(progress or Progress(self.request.limits)))
+
+    def _run(self, progress: Progress) -> Run:
+        return Run(self.schema, self.request.budget, self.method, self.request.seed, progress, self.request.public)
+
+
+def chosen_method(
+    schema: Schema | str | Path, name: str, epsilon: float, given: Mapping[str, Any] | None = None
+) -> Method:
+    """The method of that name, with the options that a preset holds for it at this ε and over them those given."""
+    held = load(str(schema)).options(name, epsilon) if str(schema).startswith(PREFIX) else {}
+    method: Method = build(name, {**held, **(given or {})})
+    return method

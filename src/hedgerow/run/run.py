@@ -1,0 +1,211 @@
+"""From a table to a release: declare → charge → count → add noise → model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hedgerow import __version__
+from hedgerow.budget.accounting import guarantee, whole
+from hedgerow.budget.amounts import Amount, Budget, Currency
+from hedgerow.coded.measurement import Answer
+from hedgerow.errors import OptionError, standing
+from hedgerow.methods import options, refuse_unreadable
+from hedgerow.methods.method import Method
+from hedgerow.private.account import Account
+from hedgerow.private.discovery import Discoveries
+from hedgerow.private.journal import Journal, Journaled
+from hedgerow.private.ledger import ROW, Ledger
+from hedgerow.private.mechanisms import Answering, Mechanisms
+from hedgerow.private.vault import Vault
+from hedgerow.progress import Progress
+from hedgerow.release.bundle import Release
+from hedgerow.release.certificate import ENDED_EARLY, PUBLIC, REHEARSAL, UNSAFE, Certificate, versions
+
+if TYPE_CHECKING:
+    from hedgerow.coded.domain import CodedTable
+    from hedgerow.private.engines.engine import Engine
+    from hedgerow.schema import Encoding, Schema
+
+
+@dataclass(frozen=True)
+class Run:
+    """Everything about a run that is public and fixed before it starts."""
+
+    schema: Schema
+    budget: Budget
+    method: Method
+    seed: int
+    progress: Progress
+    public: Any = None
+
+    def identity(self, ledger: Ledger | None) -> dict[str, Any]:
+        """What decides which questions are asked, and who pays: a run is resumed only by itself."""
+        return {
+            "ledger": None if ledger is None else ledger.identity,
+            "schema": self.schema.to_dict(),
+            "budget": [self.budget.epsilon, self.budget.delta],
+            "method": description(self.method),
+            "seed": self.seed,
+            "public table": self.public is not None,
+            "version": __version__,
+        }
+
+    def release(
+        self, engine: Engine, mechanisms: Answering, ledger: Ledger | None = None, journal: Journal | None = None
+    ) -> Release:
+        """Prepare the engine, let the method ask, and put together what came of it."""
+        refuse_unreadable(self.method)
+        discoveries = Discoveries.plan(self.schema, self.budget)
+        amount = whole(self.budget, discoveries.direct_delta, self._currency(ledger))
+        guarantee(amount, self.budget.delta)  # a budget that cannot be stated is refused before it is spent
+        entry: dict[str, Any] = {}
+        open_books = self._debit(ledger, amount, entry, journal) if ledger is not None else lambda: None
+        account = Account(amount, open_books, journal.charge if journal is not None else lambda charge: None)
+        with standing(account.standing):
+            return self._made(engine, mechanisms, journal, discoveries, account, entry)
+
+    def _made(
+        self,
+        engine: Engine,
+        mechanisms: Answering,
+        journal: Journal | None,
+        discoveries: Discoveries,
+        account: Account,
+        entry: dict[str, Any],
+    ) -> Release:
+        if journal is not None:
+            mechanisms = Journaled(mechanisms, journal)
+            self.progress.work.allowed = journal.agreed(self.progress.work.allowed)
+        answers: list[Answer] = []
+        schema = self.schema
+        if self.public is not None:
+            schema = with_public_groups(schema, self.public)
+        if discoveries.columns:
+            if self.public is not None:
+                public_rows(self.public, _stand_in(schema).encoding())  # nor may this one fail once something is paid
+            with self.progress.phase("discover private domains"):
+                engine.prepare(_stand_in(schema).encoding())  # a table that cannot be read shows before it is paid for
+                schema = discoveries.buy(schema, engine, account, mechanisms, answers)
+        encoding = schema.encoding()
+        with self.progress.phase("read and encode"):
+            engine.prepare(encoding)
+        public = None if self.public is None else public_rows(self.public, encoding)
+        coins = np.random.Generator(np.random.Philox(np.random.SeedSequence(self.seed)))
+        columns = {column: encoding.attributes_of(column) for column in encoding.columns}
+        vault = Vault(
+            engine,
+            encoding.domain,
+            encoding.rows_per_person,
+            account,
+            mechanisms,
+            coins,
+            columns,
+            self.progress,
+            public,
+            self.budget.epsilon,
+        )
+        model = self.method.run(vault, self.progress)
+        certificate = Certificate(
+            budget=self.budget,
+            whole=account.whole,
+            charges=tuple(account.charges),
+            rows_per_person=encoding.rows_per_person,
+            person=encoding.person is not None,
+            method=description(self.method),
+            dataset=schema.dataset,
+            discovered=tuple(schema.discovered),
+            ledger=entry or None,
+            void=vault.exposed if mechanisms.guaranteed else UNSAFE,
+            notes=(*[PUBLIC] * (public is not None), *[ENDED_EARLY] * self.progress.ended_early),
+            versions=versions(),
+        )
+        return Release(schema, model, certificate, [*answers, *vault.answers])
+
+    def _currency(self, ledger: Ledger | None) -> Currency:
+        """What the books are kept in; a method may offer the currency that it was published with."""
+        if getattr(self.method, "accounting", "gdp") == "gdp" or self.budget.currency is Currency.PURE:
+            return self.budget.currency
+        if ledger is not None:
+            raise OptionError("a ledger adds up μ² or ε; accounting=zcdp is for comparisons. Nothing was spent.")
+        return Currency.ZCDP
+
+    def _debit(
+        self, ledger: Ledger, amount: Amount, entry: dict[str, Any], journal: Journal | None
+    ) -> Callable[[], None]:
+        def debit() -> None:
+            with nullcontext() if journal is None else journal.paying() as nonce:
+                written = ledger.debit(self.budget, amount, self.method.about.name, self.schema.person or ROW, nonce)
+            entry.update(dataset=ledger.dataset, hash=written.digest)
+
+        return debit
+
+
+def with_public_groups(schema: Schema, public: Any) -> Schema:
+    """The schema with every `allowed: public` group filled in by the combinations of the public table."""
+    from hedgerow.private.sources.source import open_source
+
+    for group in schema.public_groups:
+        schema = schema.with_allowed_in(group, open_source(public).batches(schema.groups[group].columns))
+    return schema
+
+
+def public_rows(public: Any, encoding: Encoding) -> CodedTable:
+    """The public table as codes."""
+    from hedgerow.private.sources.coded import coded_rows, with_columns_of
+    from hedgerow.private.sources.source import open_source
+
+    return coded_rows(with_columns_of(encoding, open_source(public), "public"), encoding, "public")
+
+
+def description(method: Method) -> dict[str, Any]:
+    """What a certificate says of its method."""
+    about = method.about
+    return {
+        "name": about.name,
+        "title": about.title,
+        "options": options(method),
+        "argument": about.argument,
+        "paper": about.paper,
+        "departures": list(about.departures),
+    }
+
+
+def rehearse(run: Run, rows: int = 10_000) -> Release:
+    """The same run on `rows` made-up rows, uniform over the declared domain: what would be asked, at what noise.
+
+    The private table is not opened. A method that adapts to its answers may take other turns on the real one.
+    """
+    from hedgerow.private.engines import open_engine
+
+    schema = run.schema if run.public is None else with_public_groups(run.schema, run.public)
+    engine = open_engine(_made_up(schema, rows))
+    release = replace(run, schema=schema, seed=0).release(engine, Mechanisms())
+    release.certificate = replace(release.certificate, void=REHEARSAL)
+    return release
+
+
+def _made_up(schema: Schema, rows: int) -> Any:
+    """Uniform rows of the schema."""
+    import pyarrow as pa
+
+    encoding = _stand_in(schema).encoding()
+    coins = np.random.default_rng(0)
+    codes = {a.name: coins.integers(0, a.size, rows).astype(a.dtype) for a in encoding.domain}
+    table = encoding.decode(codes, coins)
+    return table if schema.person is None else table.append_column(schema.person, pa.array(np.arange(rows)))
+
+
+def _stand_in(schema: Schema) -> Schema:
+    """The schema with twenty values or bins wherever a domain is still to be discovered."""
+    for column, kind in schema.discoveries:
+        if kind == "values":
+            schema = schema.with_values(column, [f"value {number}" for number in range(20)])
+        else:
+            about = schema.to_dict()["columns"][column]
+            schema = schema.with_bins(column, np.linspace(about["min"], about["max"], 21)[1:-1].tolist())
+    return schema

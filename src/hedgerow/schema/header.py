@@ -1,0 +1,63 @@
+"""What may be said about the names in a table's header.
+
+A file without a header line hands over its first row as if it were names, and a row is never quoted. So a name that a
+table brings is repeated only where its header is one beyond doubt; otherwise columns are counted, and found by place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from hedgerow.errors import TableError, listing, suggestion
+
+_WITHHELD = (
+    "Has the table a header line, and is the separator a comma? Its names are not shown: too few of them are declared, "
+    "so they may be a row."
+)
+
+
+def is_header(names: Sequence[str], declared: Collection[str]) -> bool:
+    """Whether more than half of the names are declared ones, each counted once: no row looks like that."""
+    return 2 * len(set(names) & set(declared)) > len(names)
+
+
+def refuse_twice(names: Sequence[str], what: str) -> None:
+    """Refuses a header in which a name stands twice. Nothing is declared where this is asked, so no name is shown."""
+    first: dict[str, int] = {}
+    for place, name in enumerate(names, 1):
+        if first.setdefault(name, place) != place:
+            raise TableError(
+                f"the columns {first[name]} and {place} of {what} have the same name. Nothing else was read. Hint: "
+                "rename one; if these are no names, the table lacks a header line."
+            )
+
+
+def refuse_lacking(header: Sequence[str], needed: Collection[str], declared: Collection[str], what: str) -> None:
+    """Refuses a table without one of the needed columns."""
+    lacking = [name for name in needed if name not in header]
+    if not lacking:
+        return
+    if not is_header(header, declared):
+        raise TableError(
+            f"{what} lacks {len(lacking)} of the {len(needed)} columns that the schema declares. {_WITHHELD} Nothing "
+            "else was read."
+        )
+    strange = [name for name in header if name not in declared]
+    raise TableError(
+        f"{what} lacks {quoted(lacking)}, which the schema declares; its columns: {listing(header)}."
+        f"{suggestion(lacking[0], strange)} No row was read."
+    )
+
+
+def undeclared(header: Sequence[str], declared: Collection[str]) -> str | None:
+    """The columns that nothing is declared about, for a message: their names, or how many they are; None if none."""
+    strange = [name for name in header if name not in declared]
+    if not strange:
+        return None
+    if is_header(header, declared):
+        return f"{quoted(strange)}.{suggestion(strange[0], declared)}"
+    return f"{len(strange)} of {len(header)} columns. {_WITHHELD}"
+
+
+def quoted(names: Sequence[str]) -> str:
+    return listing(f'"{name}"' for name in names)
