@@ -59,6 +59,9 @@ test-engines: $(VENV)/ready-engines
 lint: $(VENV)/ready-test
 	@echo "==> lint"
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	@if clang-format --version 2>/dev/null | grep -q 'version 14\.'; then \
+	  find kernels -name '*.h' -o -name '*.cpp' | xargs clang-format --dry-run --Werror; \
+	  else echo "    no clang-format 14 on the path: the format of the kernels is not checked"; fi
 	@$(BIN)/lint-imports --no-logo 2>/dev/null || $(BIN)/lint-imports
 
 types: $(VENV)/ready-test

@@ -17,7 +17,7 @@ namespace hedgerow {
 
 // Numbers at odd addresses cannot be read as they are.
 template <class Array> void require_aligned(const Array& array) {
-    if (array.size() && reinterpret_cast<std::uintptr_t>(array.data()) % array.itemsize())
+    if (array.size() && reinterpret_cast<uintptr_t>(array.data()) % array.itemsize())
         throw std::invalid_argument("an array does not lie at an address that suits its type; copy it first");
 }
 
@@ -27,13 +27,13 @@ template <class Array> void require_aligned(const std::vector<Array>& arrays) {
 
 // The bytes of some arrays. Those that are written to may share none with any other.
 class Extents {
-   public:
+ public:
     template <class Array> Extents& written(const Array& array) { return add(array, true); }
     template <class Array> Extents& read(const Array& array) { return add(array, false); }
 
     void require_disjoint() {
         std::sort(extents_.begin(), extents_.end(), [](const Extent& a, const Extent& b) { return a.first < b.first; });
-        std::uintptr_t end = 0, end_written = 0;  // of all before, and of those that are written to
+        uintptr_t end = 0, end_written = 0;  // of all before, and of those that are written to
         for (const Extent& extent : extents_) {
             if (extent.first < (extent.written ? end : end_written))
                 throw std::invalid_argument("an array that is written to shares memory with another");
@@ -42,15 +42,15 @@ class Extents {
         }
     }
 
-   private:
+ private:
     struct Extent {
-        std::uintptr_t first, last;
+        uintptr_t first, last;
         bool written;
     };
     std::vector<Extent> extents_;
 
     template <class Array> Extents& add(const Array& array, bool written) {
-        const auto first = reinterpret_cast<std::uintptr_t>(array.data());
+        const auto first = reinterpret_cast<uintptr_t>(array.data());
         if (array.size()) extents_.push_back({first, first + array.nbytes(), written});
         return *this;
     }
@@ -63,7 +63,8 @@ template <class Vector> nanobind::object to_numpy(Vector values) {
     auto* held = owned.get();
     nb::capsule owner(held, [](void* vector) noexcept { delete static_cast<Vector*>(vector); });
     owned.release();
-    return nb::cast(nb::ndarray<nb::numpy, typename Vector::value_type, nb::ndim<1>>(held->data(), {held->size()}, owner));
+    return nb::cast(
+        nb::ndarray<nb::numpy, typename Vector::value_type, nb::ndim<1>>(held->data(), {held->size()}, owner));
 }
 
 inline Coins read_coins(const std::vector<uint64_t>& words) {

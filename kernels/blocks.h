@@ -31,7 +31,7 @@ inline void add_along(const Nest& nest, const double* small, double* large, doub
 }
 
 class Blocks {
-   public:
+ public:
     // Each block is (leaf, axes). `precisions` are 1/σ; blocks with precision 0 take no part in `project`.
     // `overlaps` must be closed under intersection and sorted by number of axes.
     Blocks(const std::vector<int64_t>& sizes, const std::vector<Axes>& leaves,
@@ -89,7 +89,7 @@ class Blocks {
     int64_t leaf_cells = 0, block_cells = 0;
     std::mutex busy;  // held while `project` uses the parts' tables
 
-   private:
+ private:
     struct Part {
         int overlap;
         int source;  // the part whose table holds this one's sums, −1 for the block itself

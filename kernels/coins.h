@@ -7,7 +7,7 @@ namespace hedgerow {
 
 // xoshiro256++ (Blackman and Vigna 2019).
 class Coins {
-   public:
+ public:
     explicit Coins(const uint64_t* words) {
         for (int i = 0; i < 4; ++i) state_[i] = words[i];
     }
@@ -37,7 +37,7 @@ class Coins {
         return static_cast<uint32_t>(wide >> 32);
     }
 
-   private:
+ private:
     static uint64_t rotate(uint64_t x, int k) { return (x << k) | (x >> (64 - k)); }
     uint64_t state_[4];
 };

@@ -32,12 +32,12 @@ using Axes = std::vector<int>;
 
 // While it lives, numbers below 2e-308 are 0: they carry no mass, and arithmetic on them is a hundred times slower.
 class NoDenormals {
-   public:
+ public:
 #if defined(__x86_64__)
     NoDenormals() : saved_(_mm_getcsr()) { _mm_setcsr(saved_ | 0x8040); }
     ~NoDenormals() { _mm_setcsr(saved_); }
 
-   private:
+ private:
     unsigned saved_;
 #elif defined(__aarch64__)
     NoDenormals() {
@@ -46,7 +46,7 @@ class NoDenormals {
     }
     ~NoDenormals() { __asm__ volatile("msr fpcr, %0" ::"r"(saved_)); }
 
-   private:
+ private:
     unsigned long saved_;
 #endif
 };
@@ -102,7 +102,7 @@ struct Nest {
         sums_row = inner.strides[inputs] == 0;
     }
 
-   private:
+ private:
     // The loops of the union of all axes, slowest first; neighbours that move every operand alike become one loop.
     void collect(const std::vector<const Axes*>& operands, const std::vector<int64_t>& sizes, std::vector<Loop>& kept,
                  std::vector<Loop>& summed) const {
@@ -164,9 +164,8 @@ struct Nest {
 
 // Walks the outer loops, keeping the place of every operand.
 class Odometer {
-   public:
-    explicit Odometer(const Nest& nest)
-        : loops_(nest.outer), count_(nest.outer.size(), 0), place(nest.inputs + 1, 0) {}
+ public:
+    explicit Odometer(const Nest& nest) : loops_(nest.outer), count_(nest.outer.size(), 0), place(nest.inputs + 1, 0) {}
 
     bool advance() {
         for (size_t d = loops_.size(); d-- > 0;) {
@@ -181,11 +180,11 @@ class Odometer {
         return false;
     }
 
-   private:
+ private:
     const std::vector<Loop>& loops_;
     std::vector<int64_t> count_;
 
-   public:
+ public:
     std::vector<int64_t> place;
 };
 
@@ -287,8 +286,7 @@ inline void contract(const Nest& nest, const double* const* inputs, double* out,
             for (; t + 4 <= steps; t += 4) {
                 const double s0 = scales[t], s1 = scales[t + 1], s2 = scales[t + 2], s3 = scales[t + 3];
                 const double *r0 = row + t * hop, *r1 = r0 + hop, *r2 = r1 + hop, *r3 = r2 + hop;
-                for (int64_t j = 0; j < extent; ++j)
-                    sums[j] += (s0 * r0[j] + s1 * r1[j]) + (s2 * r2[j] + s3 * r3[j]);
+                for (int64_t j = 0; j < extent; ++j) sums[j] += (s0 * r0[j] + s1 * r1[j]) + (s2 * r2[j] + s3 * r3[j]);
             }
             for (; t < steps; ++t) {
                 const double s0 = scales[t];

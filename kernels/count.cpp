@@ -18,19 +18,19 @@ using namespace hedgerow;
 namespace {
 
 using CodesArray = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using MapArray = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using SplitArray = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using MapArray = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using SplitArray = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-Table read_table(const std::vector<CodesArray> &arrays, std::size_t rows) {
+Table read_table(const std::vector<CodesArray>& arrays, size_t rows) {
     Table table{{}, rows};
     if (arrays.empty() && rows) throw std::invalid_argument("a table without columns has no rows");
     require_aligned(arrays);
-    for (const CodesArray &array : arrays) {
-        const bool narrow = array.dtype().code == static_cast<std::uint8_t>(nb::dlpack::dtype_code::UInt) &&
+    for (const CodesArray& array : arrays) {
+        const bool narrow = array.dtype().code == static_cast<uint8_t>(nb::dlpack::dtype_code::UInt) &&
                             array.dtype().bits % 8 == 0 && array.dtype().bits <= 32 && array.dtype().lanes == 1;
         if (!narrow) throw std::invalid_argument("columns must be uint8, uint16 or uint32 arrays");
         if (array.size() != rows) throw std::invalid_argument("columns must be as long as the table");
-        const auto width = static_cast<std::size_t>(array.dtype().bits / 8);
+        const auto width = static_cast<size_t>(array.dtype().bits / 8);
         table.columns.push_back({array.data(), width, 0});
     }
     return table;
@@ -42,28 +42,28 @@ struct Marginal {
     std::vector<std::optional<MapArray>> levels;
     std::optional<MapArray> blocks;
 
-    Marginal(std::vector<std::size_t> places, std::vector<std::uint64_t> shape,
-             std::vector<std::optional<MapArray>> levels, std::optional<MapArray> blocks)
+    Marginal(std::vector<size_t> places, std::vector<uint64_t> shape, std::vector<std::optional<MapArray>> levels,
+             std::optional<MapArray> blocks)
         : plan{std::move(places), std::move(shape), {}, {}}, levels(std::move(levels)), blocks(std::move(blocks)) {
         if (plan.shape.size() != plan.places.size() || this->levels.size() != plan.places.size())
             throw std::invalid_argument("a marginal needs one size and one level map (or None) per attribute");
-        for (std::size_t i = 0; i < plan.places.size(); ++i) {
+        for (size_t i = 0; i < plan.places.size(); ++i) {
             plan.levels.push_back(borrow(this->levels[i]));
             if (plan.levels[i]) check_level(*plan.levels[i], plan.shape[i]);
         }
         plan.blocks = borrow(this->blocks);
-        const std::uint64_t cells = cells_of(plan.shape);
+        const uint64_t cells = cells_of(plan.shape);
         if (plan.blocks && plan.blocks->size != cells)
             throw std::invalid_argument("a block map needs one entry per cell");
     }
 
-    static void check_level(const Map &level, std::uint64_t size) {
-        for (std::size_t code = 0; code < level.size; ++code)
-            if (level.targets[code] < 0 || static_cast<std::uint64_t>(level.targets[code]) >= size)
+    static void check_level(const Map& level, uint64_t size) {
+        for (size_t code = 0; code < level.size; ++code)
+            if (level.targets[code] < 0 || static_cast<uint64_t>(level.targets[code]) >= size)
                 throw std::invalid_argument("a level map has a target outside its size");
     }
 
-    static std::optional<Map> borrow(const std::optional<MapArray> &map) {
+    static std::optional<Map> borrow(const std::optional<MapArray>& map) {
         if (!map) return std::nullopt;
         if (map->size() == 0) throw std::invalid_argument("a map needs at least one entry");
         require_aligned(*map);
@@ -74,17 +74,17 @@ struct Marginal {
 struct LabelledTree {
     TreePlan plan;
 
-    LabelledTree(std::vector<std::size_t> places, const std::vector<std::uint64_t> &sizes, const SplitArray &split,
-                 const MapArray &child, std::uint64_t leaves, std::optional<std::size_t> label, std::uint64_t label_size)
+    LabelledTree(std::vector<size_t> places, const std::vector<uint64_t>& sizes, const SplitArray& split,
+                 const MapArray& child, uint64_t leaves, std::optional<size_t> label, uint64_t label_size)
         : plan{std::move(places), sizes, read_tree(sizes, split, child), label, leaves, label_size} {
         if (plan.places.size() != sizes.size()) throw std::invalid_argument("a tree needs one size per attribute");
         if (leaves > MOST_VALUES) refuse_size("leaves of a tree", MOST_VALUES);
-        for (std::size_t node = 0; node < split.size(); ++node)
-            if (split.data()[node] < 0 && static_cast<std::uint64_t>(child.data()[node]) >= leaves)
+        for (size_t node = 0; node < split.size(); ++node)
+            if (split.data()[node] < 0 && static_cast<uint64_t>(child.data()[node]) >= leaves)
                 throw std::invalid_argument("a tree's leaves must be numbered below their count");
     }
 
-    static Tree read_tree(const std::vector<std::uint64_t> &sizes, const SplitArray &split, const MapArray &child) {
+    static Tree read_tree(const std::vector<uint64_t>& sizes, const SplitArray& split, const MapArray& child) {
         if (split.size() != child.size()) throw std::invalid_argument("a tree needs one child per node");
         require_aligned(split);
         require_aligned(child);
@@ -92,78 +92,78 @@ struct LabelledTree {
     }
 };
 
-using Query = std::variant<const Marginal *, const LabelledTree *>;
+using Query = std::variant<const Marginal*, const LabelledTree*>;
 using AnyJob = std::variant<Job<MarginalNumbers>, Job<TreeNumbers>>;
 
-AnyJob job_of(const Query &query, std::uint64_t dense_cells) {
-    if (const auto *marginal = std::get_if<const Marginal *>(&query))
+AnyJob job_of(const Query& query, uint64_t dense_cells) {
+    if (const auto* marginal = std::get_if<const Marginal*>(&query))
         return Job<MarginalNumbers>(MarginalNumbers((*marginal)->plan), dense_cells);
-    return Job<TreeNumbers>(TreeNumbers(std::get<const LabelledTree *>(query)->plan), dense_cells);
+    return Job<TreeNumbers>(TreeNumbers(std::get<const LabelledTree*>(query)->plan), dense_cells);
 }
 
 // The queries `from`, `from + step`, … over the whole table, tile by tile.
-void run_share(const Table &table, const std::vector<Query> &queries, std::uint64_t dense_cells, std::size_t from,
-               std::size_t step, std::vector<Answer> &answers) {
+void run_share(const Table& table, const std::vector<Query>& queries, uint64_t dense_cells, size_t from, size_t step,
+               std::vector<Answer>& answers) {
     static thread_local Workspace space;  // stays warm from call to call
     Tile tile(table);
     std::vector<AnyJob> jobs;
-    for (std::size_t i = from; i < queries.size(); i += step) jobs.push_back(job_of(queries[i], dense_cells));
-    for (std::size_t first = 0; first < table.rows; first += TILE_ROWS) {
+    for (size_t i = from; i < queries.size(); i += step) jobs.push_back(job_of(queries[i], dense_cells));
+    for (size_t first = 0; first < table.rows; first += TILE_ROWS) {
         tile.move_to(first, std::min(TILE_ROWS, table.rows - first));
-        for (AnyJob &job : jobs) std::visit([&](auto &one) { one.add(tile, space); }, job);
+        for (AnyJob& job : jobs) std::visit([&](auto& one) { one.add(tile, space); }, job);
     }
-    for (std::size_t i = from, place = 0; i < queries.size(); i += step, ++place)
-        answers[i] = std::visit([](auto &one) { return one.finish(); }, jobs[place]);
+    for (size_t i = from, place = 0; i < queries.size(); i += step, ++place)
+        answers[i] = std::visit([](auto& one) { return one.finish(); }, jobs[place]);
 }
 
-std::vector<Answer> run_all(const Table &table, const std::vector<Query> &queries, std::uint64_t dense_cells,
-                            std::size_t threads) {
+std::vector<Answer> run_all(const Table& table, const std::vector<Query>& queries, uint64_t dense_cells,
+                            size_t threads) {
     std::vector<Answer> answers(queries.size());
-    run_shares(threads, [&](std::size_t number) { run_share(table, queries, dense_cells, number, threads, answers); });
+    run_shares(threads, [&](size_t number) { run_share(table, queries, dense_cells, number, threads, answers); });
     return answers;
 }
 
 // The queries themselves; `held` keeps them alive, whatever becomes of the list that they came in.
-std::vector<Query> read_queries(const std::vector<nb::object> &held) {
+std::vector<Query> read_queries(const std::vector<nb::object>& held) {
     std::vector<Query> queries(held.size());
-    for (std::size_t i = 0; i < held.size(); ++i)
+    for (size_t i = 0; i < held.size(); ++i)
         if (held[i].is_none() || !nb::try_cast(held[i], queries[i]))
             throw nb::type_error("queries are marginals and trees");
     return queries;
 }
 
-nb::list count(const std::vector<CodesArray> &columns, std::size_t rows, const std::vector<nb::object> &held,
-               std::uint64_t dense_cells, std::size_t threads) {
+nb::list count(const std::vector<CodesArray>& columns, size_t rows, const std::vector<nb::object>& held,
+               uint64_t dense_cells, size_t threads) {
     const Table table = read_table(columns, rows);
     const std::vector<Query> queries = read_queries(held);
     std::vector<Answer> answers;
     {
         nb::gil_scoped_release unlocked;
-        answers = run_all(table, queries, dense_cells, std::clamp<std::size_t>(threads, 1, 64));
+        answers = run_all(table, queries, dense_cells, std::clamp<size_t>(threads, 1, 64));
     }
     nb::list handed;
-    for (Answer &answer : answers) {
-        if (auto *dense = std::get_if<Counts>(&answer)) handed.append(to_numpy(std::move(*dense)));
+    for (Answer& answer : answers) {
+        if (auto* dense = std::get_if<Counts>(&answer)) handed.append(to_numpy(std::move(*dense)));
         else {
-            auto &sparse = std::get<SparseCounts>(answer);
+            auto& sparse = std::get<SparseCounts>(answer);
             handed.append(nb::make_tuple(to_numpy(std::move(sparse.cells)), to_numpy(std::move(sparse.counts))));
         }
     }
     return handed;
 }
 
-nb::object find_leaves(const std::vector<CodesArray> &columns, std::size_t rows, const LabelledTree &tree) {
+nb::object find_leaves(const std::vector<CodesArray>& columns, size_t rows, const LabelledTree& tree) {
     const Table table = read_table(columns, rows);
-    std::vector<std::uint32_t> leaves(rows);
+    std::vector<uint32_t> leaves(rows);
     {
         nb::gil_scoped_release unlocked;
         std::vector<Column> columns(tree.plan.places.size());
-        for (const std::size_t i : tree.plan.tree.used()) {
+        for (const size_t i : tree.plan.tree.used()) {
             columns[i] = table.at(tree.plan.places[i]);
             columns[i].reach = reach_of(columns[i], rows);
             require_below(columns[i], tree.plan.sizes[i]);
         }
-        std::vector<std::uint32_t> space;
+        std::vector<uint32_t> space;
         tree.plan.tree.find_leaves(columns, 0, rows, space, leaves.data());
     }
     return to_numpy(std::move(leaves));
@@ -174,12 +174,12 @@ nb::object find_leaves(const std::vector<CodesArray> &columns, std::size_t rows,
 NB_MODULE(_count, module) {
     module.doc() = "Exact counts of many queries over narrow columns of codes.";
     nb::class_<Marginal>(module, "Marginal")
-        .def(nb::init<std::vector<std::size_t>, std::vector<std::uint64_t>, std::vector<std::optional<MapArray>>,
+        .def(nb::init<std::vector<size_t>, std::vector<uint64_t>, std::vector<std::optional<MapArray>>,
                       std::optional<MapArray>>(),
              "places"_a, "shape"_a, "levels"_a, "blocks"_a.none());
     nb::class_<LabelledTree>(module, "Tree")
-        .def(nb::init<std::vector<std::size_t>, const std::vector<std::uint64_t> &, const SplitArray &,
-                      const MapArray &, std::uint64_t, std::optional<std::size_t>, std::uint64_t>(),
+        .def(nb::init<std::vector<size_t>, const std::vector<uint64_t>&, const SplitArray&, const MapArray&, uint64_t,
+                      std::optional<size_t>, uint64_t>(),
              "places"_a, "sizes"_a, "split"_a, "child"_a, "leaves"_a, "label"_a.none(), "label_size"_a);
     module.def("count", &count, "columns"_a, "rows"_a, "queries"_a, "dense_cells"_a, "threads"_a);
     module.def("find_leaves", &find_leaves, "columns"_a, "rows"_a, "tree"_a);

@@ -21,7 +21,7 @@ struct Column {
 };
 
 class Sampler {
-   public:
+ public:
     Sampler(Network& network, std::vector<Column> columns, int64_t rows, Coins coins, bool systematic)
         : network_(network), columns_(std::move(columns)), rows_(rows), coins_(coins), systematic_(systematic) {}
 
@@ -37,7 +37,7 @@ class Sampler {
         }
     }
 
-   private:
+ private:
     static constexpr int64_t ROWS_A_GROUP = 8, LEAST_SLICE = 1 << 16, MOST_SLICE = 1 << 22;
 
     Network& network_;
@@ -69,8 +69,7 @@ class Sampler {
         }
     }
 
-    template <typename Visit>
-    void with_codes(const Column& column, Visit visit) {
+    template <typename Visit> void with_codes(const Column& column, Visit visit) {
         if (column.width == 1) {
             visit(static_cast<const uint8_t*>(column.codes) + first_);
         } else if (column.width == 2) {
@@ -103,8 +102,7 @@ class Sampler {
     }
 
     // The rows in their order, but those with a lower key first: `starts` says where each key's begin.
-    template <typename Key>
-    void sort_stably(const std::vector<int64_t>& starts, Key key) {
+    template <typename Key> void sort_stably(const std::vector<int64_t>& starts, Key key) {
         std::vector<int64_t> next(starts);
         grouped_.resize(rows_);
         for (const uint32_t row : order_) grouped_[next[key(row)]++] = row;
@@ -178,8 +176,7 @@ class Sampler {
 
     // Gives each value its rounded count of rows, in steps that come back to every part of the group again and again:
     // the bits of a counter, reversed (van der Corput 1935), from a place that is drawn.
-    template <typename Code>
-    void spread(Code* column, const uint32_t* rows, int64_t count) {
+    template <typename Code> void spread(Code* column, const uint32_t* rows, int64_t count) {
         const int64_t size = static_cast<int64_t>(cumulative_.size());
         const double scale = static_cast<double>(count) / cumulative_[size - 1];
         const double coin = coins_.uniform();
@@ -189,7 +186,8 @@ class Sampler {
         uint32_t counter = 0;
         const auto next = [&] {
             int64_t place;
-            do place = reversed(counter++, bits); while (place >= count);
+            do place = reversed(counter++, bits);
+            while (place >= count);
             place += begin;
             return rows[place < count ? place : place - count];
         };
@@ -211,8 +209,7 @@ class Sampler {
         return static_cast<int64_t>(flipped >> (32 - bits));
     }
 
-    template <typename Code>
-    void draw_independently(Code* column, const uint32_t* rows, int64_t count) {
+    template <typename Code> void draw_independently(Code* column, const uint32_t* rows, int64_t count) {
         for (int64_t i = 0; i < count; ++i) {
             const double target = coins_.uniform() * cumulative_.back();
             const auto found = std::upper_bound(cumulative_.begin(), cumulative_.end() - 1, target);
@@ -220,8 +217,7 @@ class Sampler {
         }
     }
 
-    template <typename Code>
-    void fill(const Bucket& bucket, int attribute) {
+    template <typename Code> void fill(const Bucket& bucket, int attribute) {
         const Axes& neighbours = network_.axes[bucket.output];
         const std::vector<Slice> inputs = slices(bucket, attribute);
         form_groups(neighbours);

@@ -14,10 +14,9 @@ namespace hedgerow {
 
 // Neighbour sets as bits.
 class Graph {
-   public:
+ public:
     Graph(int count, const std::vector<std::vector<int>>& cliques)
-        : count(static_cast<int>(checked_size(count, "attributes", MOST_ATTRIBUTES))),
-          words_((count + 63) / 64),
+        : count(static_cast<int>(checked_size(count, "attributes", MOST_ATTRIBUTES))), words_((count + 63) / 64),
           bits_(static_cast<size_t>(count) * words_, 0) {
         for (const auto& clique : cliques) {
             for (int a : clique) checked_index(a, static_cast<size_t>(count), "an attribute of a clique");
@@ -67,7 +66,7 @@ class Graph {
 
     const int count;
 
-   private:
+ private:
     const int words_;
     std::vector<uint64_t> bits_;
 
@@ -107,7 +106,8 @@ inline Elimination eliminate(Graph graph, const std::vector<double>& log_sizes, 
                 log_cells[a] = log_sizes[a];
                 for (int b : around) log_cells[a] += log_sizes[b];
                 const double log_work = log_cells[a] + std::log1p(STORING * std::exp(-log_sizes[a]));
-                cost[a] = rule == Rule::least_size ? log_work : static_cast<double>(graph.fill(a, around)) + 1e-3 * log_work;
+                cost[a] =
+                    rule == Rule::least_size ? log_work : static_cast<double>(graph.fill(a, around)) + 1e-3 * log_work;
                 if (!tilt.empty()) cost[a] *= tilt[a];
                 stale[a] = 0;
             }
@@ -134,7 +134,7 @@ inline Elimination eliminate(Graph graph, const std::vector<double>& log_sizes, 
 // Cells of the junction trees that a graph and some further cliques make, each clique added by itself. Components of
 // the graph do not touch each other's order, so only those that a clique reaches are eliminated anew.
 class JunctionCells {
-   public:
+ public:
     JunctionCells(const std::vector<double>& log_sizes, const std::vector<std::vector<int>>& cliques)
         : log_sizes_(log_sizes), graph_(static_cast<int>(log_sizes.size()), cliques), component_(log_sizes.size(), -1) {
         for (int a = 0; a < graph_.count; ++a) {
@@ -163,7 +163,7 @@ class JunctionCells {
         return std::min(cells[0] + anew[0], cells[1] + anew[1]);
     }
 
-   private:
+ private:
     using Cells = std::array<double, 2>;  // one for each rule
 
     const std::vector<double> log_sizes_;
@@ -195,7 +195,8 @@ class JunctionCells {
         std::vector<int> joined;
         for (int a : clique) joined.push_back(place(a));
         graph.join(joined);
-        return {eliminate(graph, log_sizes, Rule::least_size).cells, eliminate(graph, log_sizes, Rule::least_fill).cells};
+        return {eliminate(graph, log_sizes, Rule::least_size).cells,
+                eliminate(graph, log_sizes, Rule::least_fill).cells};
     }
 };
 

@@ -10,7 +10,7 @@
 namespace hedgerow {
 
 class Exchange {
-   public:
+ public:
     Exchange(Codes columns, int64_t rows, const std::vector<Target>& targets, Coins coins)
         : columns_(std::move(columns)), rows_(rows), width_(static_cast<int64_t>(targets.size())), coins_(coins),
           held_(columns_.size()), cell_(checked_product(rows, width_, "cells of all rows")) {
@@ -33,7 +33,7 @@ class Exchange {
         }
     }
 
-   private:
+ private:
     struct Held {
         uint32_t target;
         int64_t step;  // how far the cell number moves when the code grows by one

@@ -18,34 +18,34 @@ using Answer = std::variant<Counts, SparseCounts>;
 // Working space of one thread, reused by all of its queries.
 struct Workspace {
     Lanes lanes;
-    std::tuple<std::vector<std::uint16_t>, std::vector<std::uint32_t>, std::vector<std::uint64_t>> block;
-    std::tuple<Sorter<std::uint16_t>, Sorter<std::uint32_t>, Sorter<std::uint64_t>> sorter;
-    std::vector<std::uint32_t> tree_codes;
+    std::tuple<std::vector<uint16_t>, std::vector<uint32_t>, std::vector<uint64_t>> block;
+    std::tuple<Sorter<uint16_t>, Sorter<uint32_t>, Sorter<uint64_t>> sorter;
+    std::vector<uint32_t> tree_codes;
 };
 
 // Counts through a map of cells (−1: dropped).
-inline Answer fold(const Answer &base, const Map &blocks, std::uint64_t dense_cells) {
-    std::vector<std::pair<std::int64_t, std::int64_t>> occupied;
-    std::int64_t last = 0;
-    for (std::size_t cell = 0; cell < blocks.size; ++cell) last = std::max(last, blocks.targets[cell]);
-    const bool sparse = static_cast<std::uint64_t>(last) >= dense_cells;
+inline Answer fold(const Answer& base, const Map& blocks, uint64_t dense_cells) {
+    std::vector<std::pair<int64_t, int64_t>> occupied;
+    int64_t last = 0;
+    for (size_t cell = 0; cell < blocks.size; ++cell) last = std::max(last, blocks.targets[cell]);
+    const bool sparse = static_cast<uint64_t>(last) >= dense_cells;
     Counts dense(sparse ? 0 : checked_size(last, "blocks that are counted one by one", MOST_DENSE) + 1, 0);
-    const auto add = [&](std::size_t cell, std::int64_t count) {
-        const std::int64_t block = blocks.targets[cell];
+    const auto add = [&](size_t cell, int64_t count) {
+        const int64_t block = blocks.targets[cell];
         if (block < 0 || count == 0) return;
         if (sparse) occupied.emplace_back(block, count);
         else dense[block] += count;
     };
-    if (const auto *counts = std::get_if<Counts>(&base)) {
-        for (std::size_t cell = 0; cell < counts->size(); ++cell) add(cell, (*counts)[cell]);
+    if (const auto* counts = std::get_if<Counts>(&base)) {
+        for (size_t cell = 0; cell < counts->size(); ++cell) add(cell, (*counts)[cell]);
     } else {
-        const auto &held = std::get<SparseCounts>(base);
-        for (std::size_t i = 0; i < held.cells.size(); ++i) add(held.cells[i], held.counts[i]);
+        const auto& held = std::get<SparseCounts>(base);
+        for (size_t i = 0; i < held.cells.size(); ++i) add(held.cells[i], held.counts[i]);
     }
     if (!sparse) return dense;
     std::sort(occupied.begin(), occupied.end());
     SparseCounts folded;
-    for (const auto &[block, count] : occupied) {
+    for (const auto& [block, count] : occupied) {
         if (folded.cells.empty() || folded.cells.back() != block) {
             folded.cells.push_back(block);
             folded.counts.push_back(0);
@@ -56,73 +56,73 @@ inline Answer fold(const Answer &base, const Map &blocks, std::uint64_t dense_ce
 }
 
 class MarginalNumbers {
-  public:
-    explicit MarginalNumbers(const MarginalPlan &plan) : plan_(plan) {}
+ public:
+    explicit MarginalNumbers(const MarginalPlan& plan) : plan_(plan) {}
 
-    std::uint64_t cells() const { return cells_of(plan_.shape); }
+    uint64_t cells() const { return cells_of(plan_.shape); }
 
-    void begin(Tile &tile) {
+    void begin(Tile& tile) {
         columns_.clear();
-        for (std::size_t i = 0; i < plan_.places.size(); ++i)
+        for (size_t i = 0; i < plan_.places.size(); ++i)
             columns_.push_back(require_below(tile.column(plan_.places[i], plan_.levels[i]), plan_.shape[i]));
     }
 
-    template <class Index> void number(std::size_t first, std::size_t rows, Index *cells, Workspace &) const {
+    template <class Index> void number(size_t first, size_t rows, Index* cells, Workspace&) const {
         number_cells(columns_, plan_.shape, first, rows, cells);
     }
 
-    Answer answer(Answer counts, std::uint64_t dense_cells) const {
+    Answer answer(Answer counts, uint64_t dense_cells) const {
         return plan_.blocks ? fold(counts, *plan_.blocks, dense_cells) : std::move(counts);
     }
 
-  private:
-    const MarginalPlan &plan_;
+ private:
+    const MarginalPlan& plan_;
     std::vector<Column> columns_;
 };
 
 class TreeNumbers {
-  public:
-    explicit TreeNumbers(const TreePlan &plan) : plan_(plan) {}
+ public:
+    explicit TreeNumbers(const TreePlan& plan) : plan_(plan) {}
 
-    std::uint64_t cells() const { return cells_of({plan_.leaves, plan_.label_size}); }
+    uint64_t cells() const { return cells_of({plan_.leaves, plan_.label_size}); }
 
-    void begin(Tile &tile) {
+    void begin(Tile& tile) {
         columns_.clear();
         columns_.resize(plan_.places.size());
-        for (const std::size_t i : plan_.tree.used())
+        for (const size_t i : plan_.tree.used())
             columns_[i] = require_below(tile.column(plan_.places[i], {}), plan_.sizes[i]);
         if (plan_.label) label_ = require_below(tile.column(*plan_.label, {}), plan_.label_size);
     }
 
-    template <class Index> void number(std::size_t first, std::size_t rows, Index *cells, Workspace &space) const {
+    template <class Index> void number(size_t first, size_t rows, Index* cells, Workspace& space) const {
         plan_.tree.find_leaves(columns_, first, rows, space.tree_codes, cells);
         if (plan_.label) append_digit(cells, label_, plan_.label_size, first, rows, cells);
     }
 
-    Answer answer(Answer counts, std::uint64_t) const { return counts; }
+    Answer answer(Answer counts, uint64_t) const { return counts; }
 
-  private:
-    const TreePlan &plan_;
+ private:
+    const TreePlan& plan_;
     std::vector<Column> columns_;
     Column label_{};
 };
 
 // A query under way. Up to `dense_cells` cells are counted in place; beyond that only occupied cells are kept.
 template <class Numbers> class Job {
-  public:
-    Job(Numbers numbers, std::uint64_t dense_cells)
+ public:
+    Job(Numbers numbers, uint64_t dense_cells)
         : numbers_(std::move(numbers)), cells_(numbers_.cells()), dense_cells_(dense_cells) {
         if (sparse()) return;
-        checked_size(static_cast<std::int64_t>(cells_), "cells that are counted one by one", MOST_DENSE);
+        checked_size(static_cast<int64_t>(cells_), "cells that are counted one by one", MOST_DENSE);
         counts_.resize(cells_);
-        std::memset(counts_.data(), 0, cells_ * sizeof(std::int64_t));
+        std::memset(counts_.data(), 0, cells_ * sizeof(int64_t));
     }
 
-    void add(Tile &tile, Workspace &space) {
+    void add(Tile& tile, Workspace& space) {
         numbers_.begin(tile);
-        if (cells_ <= (std::uint64_t{1} << 16)) add<std::uint16_t>(tile.rows(), space);
-        else if (cells_ <= (std::uint64_t{1} << 32)) add<std::uint32_t>(tile.rows(), space);
-        else add<std::uint64_t>(tile.rows(), space);
+        if (cells_ <= (uint64_t{1} << 16)) add<uint16_t>(tile.rows(), space);
+        else if (cells_ <= (uint64_t{1} << 32)) add<uint32_t>(tile.rows(), space);
+        else add<uint64_t>(tile.rows(), space);
     }
 
     Answer finish() {
@@ -130,35 +130,35 @@ template <class Numbers> class Job {
         return numbers_.answer(std::move(counts), dense_cells_);
     }
 
-  private:
+ private:
     bool sparse() const { return cells_ > dense_cells_; }
 
-    template <class Index> void add(std::size_t rows, Workspace &space) {
+    template <class Index> void add(size_t rows, Workspace& space) {
         if (sparse()) add_sparse<Index>(rows, space);
         else if (const int lanes = Lanes::worthwhile(cells_, rows)) {
             space.lanes.begin(cells_, lanes);
-            each_block<Index>(rows, space, [&](const Index *cells, std::size_t n) { space.lanes.add(cells, n); });
+            each_block<Index>(rows, space, [&](const Index* cells, size_t n) { space.lanes.add(cells, n); });
             space.lanes.finish(counts_.data());
         } else
-            each_block<Index>(rows, space, [&](const Index *cells, std::size_t n) {
-                for (std::size_t row = 0; row < n; ++row) ++counts_[cells[row]];
+            each_block<Index>(rows, space, [&](const Index* cells, size_t n) {
+                for (size_t row = 0; row < n; ++row) ++counts_[cells[row]];
             });
     }
 
-    template <class Index, class Use> void each_block(std::size_t rows, Workspace &space, Use &&use) {
-        auto &cells = std::get<std::vector<Index>>(space.block);
+    template <class Index, class Use> void each_block(size_t rows, Workspace& space, Use&& use) {
+        auto& cells = std::get<std::vector<Index>>(space.block);
         cells.resize(BLOCK_ROWS);
-        for (std::size_t first = 0; first < rows; first += BLOCK_ROWS) {
-            const std::size_t n = std::min(BLOCK_ROWS, rows - first);
+        for (size_t first = 0; first < rows; first += BLOCK_ROWS) {
+            const size_t n = std::min(BLOCK_ROWS, rows - first);
             numbers_.number(first, n, cells.data(), space);
             use(cells.data(), n);
         }
     }
 
-    template <class Index> void add_sparse(std::size_t rows, Workspace &space) {
-        auto &sorter = std::get<Sorter<Index>>(space.sorter);
-        Index *cells = sorter.keys(rows);
-        for (std::size_t first = 0; first < rows; first += BLOCK_ROWS)
+    template <class Index> void add_sparse(size_t rows, Workspace& space) {
+        auto& sorter = std::get<Sorter<Index>>(space.sorter);
+        Index* cells = sorter.keys(rows);
+        for (size_t first = 0; first < rows; first += BLOCK_ROWS)
             numbers_.number(first, std::min(BLOCK_ROWS, rows - first), cells + first, space);
         int bits = 0;
         while ((cells_ - 1) >> bits) ++bits;
@@ -166,7 +166,7 @@ template <class Numbers> class Job {
     }
 
     Numbers numbers_;
-    std::uint64_t cells_, dense_cells_;
+    uint64_t cells_, dense_cells_;
     Counts counts_;
     SparseTally occupied_;
 };

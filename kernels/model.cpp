@@ -265,9 +265,7 @@ NB_MODULE(_model, m) {
         .def("gather", &gather, nb::arg("marginals"), nb::arg("out").noconvert())
         .def("scatter", &scatter, nb::arg("values"), nb::arg("leaves").noconvert())
         .def("project", &project, nb::arg("values").noconvert());
-    nb::class_<Merges>(m, "Merges")
-        .def_ro("boundaries", &Merges::boundaries)
-        .def_ro("errors", &Merges::errors);
+    nb::class_<Merges>(m, "Merges").def_ro("boundaries", &Merges::boundaries).def_ro("errors", &Merges::errors);
     nb::class_<Splits>(m, "Splits")
         .def_ro("errors", &Splits::errors)
         .def("label", &label_cells, nb::arg("blocks"), nb::arg("labels").noconvert());

@@ -31,7 +31,7 @@ struct Join {
 };
 
 class Network {
-   public:
+ public:
     using Product = std::pair<std::vector<int>, Axes>;
 
     Network(std::vector<int64_t> sizes, std::vector<Axes> leaves, const std::vector<Product>& buckets,
@@ -93,7 +93,7 @@ class Network {
     bool logarithms = false;
     std::mutex busy;  // held by whoever computes: callers on several threads wait for each other
 
-   private:
+ private:
     std::vector<Join> joins_;
     double ceiling_ = 0;          // Σ largest potentials
     std::vector<double> factor_;  // what each bucket's message was multiplied by (in logarithms: what was added)
@@ -104,7 +104,8 @@ class Network {
         return found;
     }
 
-    // The axes of some tensors together; each comes once, and is one of the `first` first tensors or of the `last` last.
+    // The axes of some tensors together; each comes once, and is one of the `first` first tensors or of the `last`
+    // last.
     Axes union_of(const std::vector<int>& tensors, size_t first, size_t last) const {
         Axes found;
         for (size_t i = 0; i < tensors.size(); ++i) {
@@ -119,8 +120,8 @@ class Network {
         return found;
     }
 
-    // The attribute that each bucket sums out. Every attribute goes once, and whatever mentions it goes with it: so rows
-    // can be drawn the other way round, and a bucket's neighbours have all been drawn before it.
+    // The attribute that each bucket sums out. Every attribute goes once, and whatever mentions it goes with it: so
+    // rows can be drawn the other way round, and a bucket's neighbours have all been drawn before it.
     std::vector<int> eliminated(const std::vector<Product>& products) const {
         const size_t joins = axes.size() - leaf_count - products.size();
         std::vector<char> gone(sizes.size(), 0);
@@ -232,7 +233,8 @@ class Network {
         if (axes[message].empty()) belief[0] = 1;
         for (int64_t c = 0; c < length[message]; ++c) {
             if (logarithms) {
-                belief[c] = belief[c] > 0 ? std::log(belief[c]) - sent[c] + factor : -std::numeric_limits<double>::infinity();
+                belief[c] =
+                    belief[c] > 0 ? std::log(belief[c]) - sent[c] + factor : -std::numeric_limits<double>::infinity();
             } else {
                 belief[c] = belief[c] > 0 ? belief[c] / sent[c] * factor : 0;
             }

@@ -23,9 +23,10 @@ struct Merges {
 
 // Intervals of ascending counts, from single cells to one interval; the pair whose union adds least error goes first.
 class IntervalMerger {
-   public:
+ public:
     IntervalMerger(const double* sorted, int64_t count)
-        : sorted_(sorted), count_(count), sums_(count + 1, 0.0), start_(count), end_(count), error_(count, 0.0), gone_(count, false) {
+        : sorted_(sorted), count_(count), sums_(count + 1, 0.0), start_(count), end_(count), error_(count, 0.0),
+          gone_(count, false) {
         for (int64_t i = 0; i < count; ++i) {
             sums_[i + 1] = sums_[i] + sorted[i];
             start_[i] = i;
@@ -53,7 +54,7 @@ class IntervalMerger {
         return found;
     }
 
-   private:
+ private:
     // increase of the error, boundary, and the interval that the union would be
     using Offer = std::tuple<double, int64_t, int64_t, int64_t>;
 
@@ -127,7 +128,7 @@ struct Splits {
 // Boxes of a table, from the whole of it to single cells. The axes take turns; the best cut of any box along the axis
 // whose turn it is goes next, the first of equals. An axis along which nothing can be cut loses its turn.
 class BoxSplitter {
-   public:
+ public:
     BoxSplitter(const double* counts, std::vector<int64_t> shape, Worth worth)
         : counts_(counts), shape_(std::move(shape)), worth_(worth), offers_(shape_.size()) {}
 
@@ -142,7 +143,7 @@ class BoxSplitter {
         return found;
     }
 
-   private:
+ private:
     struct Box {
         Sides sides;
         double error = 0;
@@ -197,7 +198,8 @@ class BoxSplitter {
         gather(box);
         double sum = 0;
         for (double cell : cells_) sum += cell;
-        box.error = distance(cells_.data(), static_cast<int64_t>(cells_.size()), sum / static_cast<double>(cells_.size()));
+        box.error =
+            distance(cells_.data(), static_cast<int64_t>(cells_.size()), sum / static_cast<double>(cells_.size()));
         error_ += box.error;
         for (size_t axis = 0; axis < shape_.size(); ++axis) {
             const Cut cut = worth_ == Worth::mass ? evenest(box, axis) : sharpest(box, axis);

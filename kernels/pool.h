@@ -12,20 +12,20 @@
 namespace hedgerow {
 
 class Pool {
-  public:
-    static Pool &shared() {
-        static Pool *pool = new Pool;  // never destroyed: answers may outlive the module
+ public:
+    static Pool& shared() {
+        static Pool* pool = new Pool;  // never destroyed: answers may outlive the module
         return *pool;
     }
 
-    void *take(std::size_t bytes) {
+    void* take(size_t bytes) {
         const int order = order_of(bytes);
         if (order < 0) return ::operator new(bytes);
         {
             const std::lock_guard<std::mutex> guard(lock_);
-            auto &waiting = free_[order];
+            auto& waiting = free_[order];
             if (!waiting.empty()) {
-                void *buffer = waiting.back();
+                void* buffer = waiting.back();
                 waiting.pop_back();
                 held_ -= SMALLEST << order;
                 return buffer;
@@ -34,7 +34,7 @@ class Pool {
         return ::operator new(SMALLEST << order);
     }
 
-    void give_back(void *buffer, std::size_t bytes) noexcept {
+    void give_back(void* buffer, size_t bytes) noexcept {
         const int order = order_of(bytes);
         if (order >= 0) {
             const std::lock_guard<std::mutex> guard(lock_);
@@ -47,17 +47,17 @@ class Pool {
         ::operator delete(buffer);
     }
 
-  private:
-    static constexpr std::size_t SMALLEST = std::size_t{1} << 16;
-    static constexpr std::size_t MOST_HELD = std::size_t{1} << 26;
+ private:
+    static constexpr size_t SMALLEST = size_t{1} << 16;
+    static constexpr size_t MOST_HELD = size_t{1} << 26;
     static constexpr int ORDERS = 11;
 
     Pool() {
-        for (auto &waiting : free_) waiting.reserve(MOST_HELD / SMALLEST);
+        for (auto& waiting : free_) waiting.reserve(MOST_HELD / SMALLEST);
     }
 
     // Buffers come in sizes 64 KB · 2^order; smaller and larger ones are the system's business.
-    static int order_of(std::size_t bytes) {
+    static int order_of(size_t bytes) {
         if (bytes < SMALLEST / 2) return -1;
         int order = 0;
         while (order < ORDERS && (SMALLEST << order) < bytes) ++order;
@@ -65,25 +65,25 @@ class Pool {
     }
 
     std::mutex lock_;
-    std::array<std::vector<void *>, ORDERS> free_;
-    std::size_t held_ = 0;
+    std::array<std::vector<void*>, ORDERS> free_;
+    size_t held_ = 0;
 };
 
 // Leaves numbers as they are when a vector grows: whoever needs zeros asks for them.
 template <class Value> struct Pooled {
     using value_type = Value;
     Pooled() = default;
-    template <class Other> Pooled(const Pooled<Other> &) noexcept {}
-    Value *allocate(std::size_t count) { return static_cast<Value *>(Pool::shared().take(count * sizeof(Value))); }
-    void deallocate(Value *values, std::size_t count) noexcept { Pool::shared().give_back(values, count * sizeof(Value)); }
-    template <class Other> void construct(Other *place) noexcept { ::new (static_cast<void *>(place)) Other; }
-    template <class Other, class... Given> void construct(Other *place, Given &&...given) {
-        ::new (static_cast<void *>(place)) Other(std::forward<Given>(given)...);
+    template <class Other> Pooled(const Pooled<Other>&) noexcept {}
+    Value* allocate(size_t count) { return static_cast<Value*>(Pool::shared().take(count * sizeof(Value))); }
+    void deallocate(Value* values, size_t count) noexcept { Pool::shared().give_back(values, count * sizeof(Value)); }
+    template <class Other> void construct(Other* place) noexcept { ::new (static_cast<void*>(place)) Other; }
+    template <class Other, class... Given> void construct(Other* place, Given&&... given) {
+        ::new (static_cast<void*>(place)) Other(std::forward<Given>(given)...);
     }
-    template <class Other> bool operator==(const Pooled<Other> &) const noexcept { return true; }
-    template <class Other> bool operator!=(const Pooled<Other> &) const noexcept { return false; }
+    template <class Other> bool operator==(const Pooled<Other>&) const noexcept { return true; }
+    template <class Other> bool operator!=(const Pooled<Other>&) const noexcept { return false; }
 };
 
-using Counts = std::vector<std::int64_t, Pooled<std::int64_t>>;
+using Counts = std::vector<int64_t, Pooled<int64_t>>;
 
 }  // namespace hedgerow

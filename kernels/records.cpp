@@ -1,11 +1,12 @@
 // hedgerow._records: rows shaped to target marginals. Public side: it never sees data.
+#include "records.h"
+
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/vector.h>
 
 #include "arrays.h"
 #include "exchange.h"
-#include "records.h"
 #include "selection.h"
 
 namespace nb = nanobind;

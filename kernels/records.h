@@ -21,20 +21,20 @@ namespace hedgerow {
 using Codes = std::vector<uint32_t*>;
 
 struct Target {
-    std::vector<int> places;     // columns, in the order of the cells' digits
+    std::vector<int> places;  // columns, in the order of the cells' digits
     std::vector<uint32_t> sizes;
-    const double* shares;        // one per cell, non-negative, summing to 1
+    const double* shares;  // one per cell, non-negative, summing to 1
     int64_t cells;
 };
 
 struct Schedule {
     int iterations;
-    double decay;   // the step size is decay^⌊iteration / stride⌋
+    double decay;  // the step size is decay^⌊iteration / stride⌋
     int stride;
 };
 
 class Updater {
-   public:
+ public:
     Updater(Codes columns, int64_t rows, std::vector<Target> targets, Coins coins)
         : columns_(std::move(columns)), rows_(rows), targets_(std::move(targets)), coins_(coins), cell_(rows),
           by_cell_(rows) {}
@@ -49,22 +49,23 @@ class Updater {
             for (size_t i = 0; i < targets_.size(); ++i) error[i] = distance(targets_[i]);
             std::iota(order.begin(), order.end(), 0);
             std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return error[a] > error[b]; });
-            if (iteration && iteration % schedule.stride == 0) step *= schedule.decay;  // pow has other last bits elsewhere
+            if (iteration && iteration % schedule.stride == 0)
+                step *= schedule.decay;  // pow has other last bits elsewhere
             const double duplicated = iteration % 2 ? 1.0 : 0.5;
             for (size_t i : order) update(targets_[i], step, duplicated);
         }
     }
 
-   private:
+ private:
     Codes columns_;
     const int64_t rows_;
     std::vector<Target> targets_;
     Coins coins_;
-    std::vector<uint32_t> cell_;      // of each row
-    std::vector<uint32_t> by_cell_;   // rows, those of one cell together
+    std::vector<uint32_t> cell_;     // of each row
+    std::vector<uint32_t> by_cell_;  // rows, those of one cell together
     std::vector<int64_t> count_, start_;
-    std::vector<int64_t> wanted_;     // per cell: rows to gain (positive) or to give up (negative)
-    std::vector<uint32_t> free_;      // rows that were given up
+    std::vector<int64_t> wanted_;  // per cell: rows to gain (positive) or to give up (negative)
+    std::vector<uint32_t> free_;   // rows that were given up
 
     void count(const Target& target) {
         count_.assign(target.cells, 0);

@@ -17,7 +17,7 @@
 namespace hedgerow {
 
 class Selection {
-   public:
+ public:
     // `cells` holds, row by row, one cell number per marginal; `shares` and `weights` are per cell.
     Selection(std::vector<uint32_t> cells, int64_t pool, std::vector<float> shares, std::vector<float> weights)
         : cells_(std::move(cells)), pool_(pool), marginals_(pool ? static_cast<int64_t>(cells_.size()) / pool : 0),
@@ -43,7 +43,7 @@ class Selection {
         std::copy(order_.begin(), order_.begin() + count, chosen);
     }
 
-   private:
+ private:
     std::vector<uint32_t> cells_;
     const int64_t pool_, marginals_;
     std::vector<float> shares_, weights_, count_, goal_, leave_, join_;

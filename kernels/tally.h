@@ -23,63 +23,63 @@ struct SparseCounts {
 // Counters for one tile. Consecutive rows go to different lanes, because a counter that was just written cannot
 // be read again for several cycles, and real tables repeat their favourite cell. Left at zero between uses.
 class Lanes {
-  public:
+ public:
     // Four lanes while they fit a small cache and repay adding them up, two for larger tables, else none (0).
-    static int worthwhile(std::uint64_t cells, std::size_t rows) {
+    static int worthwhile(uint64_t cells, size_t rows) {
         if (cells <= (1 << 14) && 4 * cells <= rows) return 4;
-        return cells <= (1 << 16) && cells <= 2 * std::uint64_t{rows} ? 2 : 0;
+        return cells <= (1 << 16) && cells <= 2 * uint64_t{rows} ? 2 : 0;
     }
 
-    void begin(std::size_t cells, int lanes) {
+    void begin(size_t cells, int lanes) {
         if (lanes_ != 0) std::fill(counters_.begin(), counters_.end(), 0);  // an earlier use was broken off
         cells_ = cells;
         lanes_ = lanes;
         counters_.resize(std::max(counters_.size(), lanes * cells), 0);
     }
 
-    template <class Index> void add(const Index *cells, std::size_t rows) {
+    template <class Index> void add(const Index* cells, size_t rows) {
         if (lanes_ == 4) add_over<4>(cells, rows);
         else add_over<2>(cells, rows);
     }
 
-    void finish(std::int64_t *counts) {
+    void finish(int64_t* counts) {
         if (lanes_ == 4) add_up<4>(counts);
         else add_up<2>(counts);
-        std::memset(counters_.data(), 0, lanes_ * cells_ * sizeof(std::uint32_t));
+        std::memset(counters_.data(), 0, lanes_ * cells_ * sizeof(uint32_t));
         lanes_ = 0;
     }
 
-  private:
-    template <int LANES, class Index> void add_over(const Index *cells, std::size_t rows) {
-        std::uint32_t *lane[LANES];
+ private:
+    template <int LANES, class Index> void add_over(const Index* cells, size_t rows) {
+        uint32_t* lane[LANES];
         for (int i = 0; i < LANES; ++i) lane[i] = counters_.data() + i * cells_;
-        std::size_t row = 0;
+        size_t row = 0;
         for (; row + LANES <= rows; row += LANES)
             for (int i = 0; i < LANES; ++i) ++lane[i][cells[row + i]];
         for (; row < rows; ++row) ++lane[0][cells[row]];
     }
 
-    template <int LANES> void add_up(std::int64_t *__restrict counts) const {
-        const std::size_t cells = cells_;
-        const std::uint32_t *__restrict lane = counters_.data();
-        for (std::size_t cell = 0; cell < cells; ++cell) {
-            std::uint32_t sum = 0;  // a tile has fewer than 2^32 rows
+    template <int LANES> void add_up(int64_t* __restrict counts) const {
+        const size_t cells = cells_;
+        const uint32_t* __restrict lane = counters_.data();
+        for (size_t cell = 0; cell < cells; ++cell) {
+            uint32_t sum = 0;  // a tile has fewer than 2^32 rows
             for (int i = 0; i < LANES; ++i) sum += lane[cell + i * cells];
             counts[cell] += sum;
         }
     }
 
-    std::vector<std::uint32_t> counters_;
-    std::size_t cells_ = 0;
+    std::vector<uint32_t> counters_;
+    size_t cells_ = 0;
     int lanes_ = 0;
 };
 
 // Sorts keys below 2^bits by their digits, least significant first, and counts equal neighbours. Its buffers are
 // reused from tile to tile.
 template <class Key> class Sorter {
-  public:
+ public:
     // Room for `rows` keys, to be written before `sort`.
-    Key *keys(std::size_t rows) {
+    Key* keys(size_t rows) {
         keys_.resize(rows);
         spare_.resize(rows);
         ends_.resize(rows);
@@ -95,47 +95,46 @@ template <class Key> class Sorter {
         return run_lengths();
     }
 
-  private:
+ private:
     static constexpr int WIDEST_DIGIT = 11;
 
     void sort_digit(int shift, int width) {
         const Key mask = static_cast<Key>((1 << width) - 1);
-        std::array<std::uint32_t, std::size_t{1} << WIDEST_DIGIT> start{};
+        std::array<uint32_t, size_t{1} << WIDEST_DIGIT> start{};
         for (const Key key : keys_) ++start[(key >> shift) & mask];
-        std::uint32_t before = 0;
-        for (std::uint32_t &bucket : start) before += std::exchange(bucket, before);
+        uint32_t before = 0;
+        for (uint32_t& bucket : start) before += std::exchange(bucket, before);
         for (const Key key : keys_) spare_[start[(key >> shift) & mask]++] = key;
         keys_.swap(spare_);
     }
 
     // Every key overwrites the entry of its run, so that the last one stands: no branch to mispredict.
     SparseCounts run_lengths() {
-        const std::size_t rows = keys_.size();
+        const size_t rows = keys_.size();
         if (rows == 0) return {};
-        std::size_t runs = 0;
-        for (std::size_t row = 0; row + 1 < rows; ++row) {
+        size_t runs = 0;
+        for (size_t row = 0; row + 1 < rows; ++row) {
             spare_[runs] = keys_[row];
-            ends_[runs] = static_cast<std::uint32_t>(row + 1);
+            ends_[runs] = static_cast<uint32_t>(row + 1);
             runs += keys_[row] != keys_[row + 1];
         }
         spare_[runs] = keys_[rows - 1];
-        ends_[runs] = static_cast<std::uint32_t>(rows);
+        ends_[runs] = static_cast<uint32_t>(rows);
         ++runs;
         SparseCounts counts{{spare_.begin(), spare_.begin() + runs}, Counts(runs)};
-        for (std::size_t run = 0; run < runs; ++run)
-            counts.counts[run] = std::int64_t{ends_[run]} - (run ? ends_[run - 1] : 0);
+        for (size_t run = 0; run < runs; ++run) counts.counts[run] = int64_t{ends_[run]} - (run ? ends_[run - 1] : 0);
         return counts;
     }
 
     std::vector<Key> keys_, spare_;
-    std::vector<std::uint32_t> ends_;
+    std::vector<uint32_t> ends_;
 };
 
-inline SparseCounts merge(const SparseCounts &left, const SparseCounts &right) {
+inline SparseCounts merge(const SparseCounts& left, const SparseCounts& right) {
     SparseCounts both;
     both.cells.reserve(left.cells.size() + right.cells.size());
     both.counts.reserve(left.cells.size() + right.cells.size());
-    std::size_t l = 0, r = 0;
+    size_t l = 0, r = 0;
     while (l < left.cells.size() || r < right.cells.size()) {
         const bool from_left = r == right.cells.size() || (l < left.cells.size() && left.cells[l] <= right.cells[r]);
         const bool from_right = l == left.cells.size() || (r < right.cells.size() && right.cells[r] <= left.cells[l]);
@@ -150,7 +149,7 @@ inline SparseCounts merge(const SparseCounts &left, const SparseCounts &right) {
 // Sparse counts of a growing table: one sorted run per tile, merged when two neighbours are of similar length,
 // so that memory follows the occupied cells and not the rows.
 class SparseTally {
-  public:
+ public:
     void add(SparseCounts run) {
         runs_.push_back(std::move(run));
         while (runs_.size() > 1 && runs_[runs_.size() - 2].cells.size() <= 2 * runs_.back().cells.size()) fold();
@@ -161,7 +160,7 @@ class SparseTally {
         return runs_.empty() ? SparseCounts{} : std::move(runs_.front());
     }
 
-  private:
+ private:
     void fold() {
         SparseCounts last = std::move(runs_.back());
         runs_.pop_back();

@@ -11,9 +11,9 @@ namespace hedgerow {
 
 // Calls share(0) … share(count − 1), one of them on this thread. Shares for which the system has no thread to give are
 // done here too, one after the other: the result is the same. The first failure is thrown once all have ended.
-template <class Share> void run_shares(std::size_t count, const Share &share) {
+template <class Share> void run_shares(size_t count, const Share& share) {
     std::vector<std::exception_ptr> failures(count);
-    const auto guarded = [&](std::size_t number) noexcept {
+    const auto guarded = [&](size_t number) noexcept {
         try {
             share(number);
         } catch (...) {
@@ -22,16 +22,16 @@ template <class Share> void run_shares(std::size_t count, const Share &share) {
     };
     std::vector<std::thread> others;
     others.reserve(count);
-    std::size_t started = 1;
+    size_t started = 1;
     try {
         for (; started < count; ++started) others.emplace_back(guarded, started);
-    } catch (const std::system_error &) {
-    } catch (const std::bad_alloc &) {
+    } catch (const std::system_error&) {
+    } catch (const std::bad_alloc&) {
     }
     guarded(0);
-    for (std::size_t number = started; number < count; ++number) guarded(number);
-    for (std::thread &other : others) other.join();
-    for (const std::exception_ptr &failure : failures)
+    for (size_t number = started; number < count; ++number) guarded(number);
+    for (std::thread& other : others) other.join();
+    for (const std::exception_ptr& failure : failures)
         if (failure) std::rethrow_exception(failure);
 }
 
