@@ -2,14 +2,16 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-SOURCES := pyproject.toml CMakeLists.txt $(filter-out kernels/sanitized,$(wildcard kernels/*))
+SOURCES := pyproject.toml CMakeLists.txt $(wildcard kernels/*.cmake kernels/common/* kernels/count/* kernels/model/* kernels/records/*)
+CMAKE   := $(shell command -v cmake || echo $(BIN)/cmake)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help setup demo test test-engines lint types audit sanitize bench quality wheel lock clean
+.PHONY: help setup demo test test-engines lint types audit sanitize test-kernels bench quality wheel lock clean
 
 help:
 	@echo "make demo    set up and make a synthetic table from sample data"
 	@echo "make test    set up, lint, type-check and test"
+	@echo "make test-kernels  the kernels' headers by themselves"
 	@echo "make test-engines  every method on DuckDB, PostgreSQL and Spark (needs both servers' programs)"
 	@echo "make setup   set up .venv and build the kernels"
 	@echo "make audit   the long privacy audits"
@@ -41,7 +43,7 @@ setup: $(VENV)/ready-run
 demo: $(VENV)/ready-run
 	@$(BIN)/hedgerow demo
 
-test: $(VENV)/ready-test lint types
+test: $(VENV)/ready-test lint types test-kernels
 	@echo "==> tests"
 	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null \
 	  || echo "    no Chromium on the path: the tests that open the pages in a browser are skipped"
@@ -51,6 +53,12 @@ test: $(VENV)/ready-test lint types
 	  || echo "    no PostgreSQL server on this machine: its tests are skipped"
 	@command -v java >/dev/null || echo "    no Java on the path: the tests of Spark are skipped"
 	@$(BIN)/python -m pytest -n 2
+
+test-kernels: $(VENV)/ready-test
+	@echo "==> tests of the kernels' headers"
+	@mkdir -p build && $(CMAKE) -S kernels/tests -B build/kernel-tests >build/kernel-tests.log && \
+	  $(CMAKE) --build build/kernel-tests >>build/kernel-tests.log 2>&1 || { cat build/kernel-tests.log; exit 1; }
+	@build/kernel-tests/kernel_tests
 
 test-engines: $(VENV)/ready-engines
 	@echo "==> tests of every method on every database"
@@ -72,18 +80,24 @@ audit: $(VENV)/ready-test
 	@$(BIN)/hedgerow audit -o docs/understand/audit.md --overwrite
 	@$(BIN)/python -m pytest -n 2 -m audit -v
 
-# TESTS names other files, CALLS another number of random calls, SANITIZER=thread looks for data races instead.
+# TESTS names other files, CALLS and INPUTS other numbers; SANITIZER=thread looks for data races instead.
 # Left out: what starts a browser, a database server or Java, which do not run under a sanitizer's runtime.
 SANITIZER ?= address
 TESTS     ?= tests --ignore tests/test_browser.py --ignore tests/test_databases.py
 CALLS     ?= 1000000
+INPUTS    ?= 100000
 sanitize: $(VENV)/ready-test
 	@echo "==> building the kernels with sanitizers ($(SANITIZER))"
 	@kernels/sanitized $(SANITIZER) -c 'from hedgerow import _count, _model, _records'
+	@echo "==> tests of the kernels' headers"
+	@$(CMAKE) -S kernels/tests -B build/sanitize-$(SANITIZER)/tests -DHEDGEROW_SANITIZE=$(SANITIZER) >/dev/null
+	@$(CMAKE) --build build/sanitize-$(SANITIZER)/tests >/dev/null && build/sanitize-$(SANITIZER)/tests/kernel_tests
 	@echo "==> tests"
 	@kernels/sanitized $(SANITIZER) -m pytest -p no:cacheprovider $(TESTS)
-	@echo "==> $(CALLS) random calls"
+	@echo "==> $(CALLS) random calls of the kernels"
 	@kernels/sanitized $(SANITIZER) tests/kernel_calls.py $(CALLS)
+	@echo "==> $(INPUTS) releases of a stranger"
+	@kernels/sanitized $(SANITIZER) tests/fuzz_releases.py $(INPUTS)
 
 bench: $(VENV)/ready-bench $(VENV)/ready-engines
 	@$(BIN)/python -m bench

@@ -231,7 +231,7 @@ def blocks(coins):
     arguments = disturbed([sizes, leaves, wanted, precisions, [list(axes) for axes in overlaps]], coins)
     if too_many(claimed(arguments[0], arguments[1])):
         return
-    made = _model.Blocks(*arguments)
+    made = _model.Marginals(*arguments)
     leaf_cells, cells = claimed(sizes, leaves), claimed(sizes, [axes for _, axes in wanted])
     made.gather(*disturbed([coins.rng.random(leaf_cells), np.empty(cells)], coins))
     made.project(*disturbed([coins.rng.random(cells)], coins))

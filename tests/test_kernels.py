@@ -1,13 +1,16 @@
 """The compiled modules trust nobody: sizes do not wrap, nothing is read or written outside an array, and what is wrong
 ends in an exception. Each of these ended a process, hung, or was wrong in silence before."""
 
+import ast
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import hedgerow
 import kernel_calls
 from hedgerow import _count, _model, _records
 from hedgerow.coded.domain import Domain
@@ -138,7 +141,7 @@ def test_axes_must_fit():
         with pytest.raises((ValueError, IndexError)):
             _model.contract(sizes, inputs, axes, kept, np.empty(1), False)
     with pytest.raises(ValueError, match="among those of its leaf"):
-        _model.Blocks([2, 2], [[0]], [(0, [1])], [1.0], [])
+        _model.Marginals([2, 2], [[0]], [(0, [1])], [1.0], [])
 
 
 def test_cliques_must_be_of_attributes_that_exist():
@@ -202,6 +205,37 @@ def test_a_decay_above_one_would_ask_cells_for_more_rows_than_they_have():
 def test_a_potential_that_is_no_number_has_no_weight(value):
     network = _model.Network([3], [[0]], [([0], [])], [])
     assert network.calibrate(np.array([0.0, value, 0.0]), np.empty(3)) == -np.inf
+
+
+# the stubs
+
+
+def documented(body):
+    """Names that a stub declares and explains, those inside of classes too; parameters by name."""
+    found = {}
+    for each in body:
+        if isinstance(each, ast.ClassDef):
+            found |= {each.name: ast.get_docstring(each)}
+            found |= {f"{each.name}.{name}": text for name, text in documented(each.body).items()}
+        elif isinstance(each, ast.FunctionDef):
+            found[each.name] = ast.get_docstring(each)
+    return found
+
+
+@pytest.mark.parametrize("module", [_count, _model, _records])
+def test_every_name_that_is_exported_is_explained_in_the_stub(module):
+    name = module.__name__.split(".")[-1]
+    stub = ast.parse((Path(hedgerow.__file__).parent / f"{name}.pyi").read_text(encoding="utf-8"))
+    explained = documented(stub.body)
+    assert ast.get_docstring(stub)
+    assert all(explained.values())
+    exported = set()
+    for public, thing in vars(module).items():
+        if not public.startswith("_"):
+            exported.add(public)
+            if isinstance(thing, type):
+                exported |= {f"{public}.{each}" for each in vars(thing) if not each.startswith("_")}
+    assert exported == {name for name in explained if not name.endswith("__init__")}
 
 
 # the machine

@@ -1,7 +1,8 @@
-"""Exact counts of many queries over narrow columns of codes (kernels/count.cpp).
+"""Exact counts of many queries over narrow columns of codes (kernels/count).
 
-Columns are C-contiguous uint8, uint16 or uint32 arrays of `rows` codes each; queries name them by place. Every code
-must be below the size that a query declares for it: `hedgerow.private.engines.arrow` checks that once, when it encodes.
+Columns are C-contiguous uint8, uint16 or uint32 arrays of `rows` codes each; queries name them by their number. A code
+that is not below the size that a query declares for it is refused, wherever it lies. Whatever does not fit (shapes,
+types, sizes whose product is too large) raises ValueError, TypeError or IndexError before anything is counted.
 """
 
 from collections.abc import Sequence
@@ -16,30 +17,35 @@ class Marginal:
 
     def __init__(
         self,
-        places: Sequence[int],
+        attributes: Sequence[int],
         shape: Sequence[int],
         levels: Sequence[IntArray | None],
         blocks: IntArray | None,
-    ) -> None: ...
+    ) -> None:
+        """Columns by number, a size for each, and a map (or None) for each from its codes to levels below that size."""
 
 class Tree:
     """Leaf · label size + label; `split` and `child` as in `hedgerow.coded.query.TreeQuery`."""
 
     def __init__(
         self,
-        places: Sequence[int],
+        attributes: Sequence[int],
         sizes: Sequence[int],
         split: npt.NDArray[np.int32],
         child: IntArray,
         leaves: int,
         label: int | None,
         label_size: int,
-    ) -> None: ...
+    ) -> None:
+        """Columns by number with their sizes, the nodes, how many leaves, and the label's column if there is one."""
 
 def count(
     columns: Sequence[Codes], rows: int, queries: Sequence[Marginal | Tree], dense_cells: int, threads: int
 ) -> list[IntArray | tuple[IntArray, IntArray]]:
-    """One answer per query: all counts up to `dense_cells` cells, else occupied cells in order and their counts."""
+    """One answer per query: all counts up to `dense_cells` cells, else occupied cells in order and their counts.
+
+    The answers do not depend on `threads`; shares for which the system gives no thread are counted on this one.
+    """
 
 def find_leaves(columns: Sequence[Codes], rows: int, tree: Tree) -> npt.NDArray[np.uint32]:
     """The leaf that each row reaches."""

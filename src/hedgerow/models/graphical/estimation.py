@@ -187,5 +187,5 @@ def _add(structure: Plan, axes: tuple[int, ...], values: Counts, base: Counts) -
     """Add a table to the smallest leaf that contains its axes; without one it says nothing here."""
     home = structure.home(axes)
     if home is not None:
-        blocks = _model.Blocks(structure.layout.sizes, structure.leaves, [(home, axes)], [0.0], [])
-        blocks.scatter(np.ascontiguousarray(values), base)
+        alone = _model.Marginals(structure.layout.sizes, structure.leaves, [(home, axes)], [0.0], [])
+        alone.scatter(np.ascontiguousarray(values), base)

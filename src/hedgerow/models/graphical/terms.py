@@ -48,7 +48,7 @@ class Terms:
         ordered = [*plain, *self._aggregated]
         layout = plan.layout
         self.plan = plan
-        self._blocks = _model.Blocks(
+        self._marginals = _model.Marginals(
             layout.sizes,
             plan.leaves,
             [(_home(plan, term), term.axes) for term in ordered],
@@ -70,7 +70,7 @@ class Terms:
     def answers(self, marginals: Counts) -> Counts:
         """What the measured queries would return on these leaf marginals (counts), in units of the noise."""
         cells = np.empty(self._plain_cells + len(self._tail))
-        self._blocks.gather(marginals, cells)
+        self._marginals.gather(marginals, cells)
         if not self._aggregated:
             cells *= self.precision
             return cells
@@ -94,13 +94,13 @@ class Terms:
                 start += len(term.values)
             weighted = _joined(parts)
         potentials = base.copy()
-        self._blocks.scatter(weighted, potentials)
+        self._marginals.scatter(weighted, potentials)
         return potentials
 
     def projected(self, values: Counts) -> Counts:
         """The nearest values that agree wherever plain marginals overlap (aggregated ones are left alone)."""
         padded = np.concatenate([values[: self._plain_cells], self._tail])
-        self._blocks.project(padded)
+        self._marginals.project(padded)
         padded = padded[: self._plain_cells]
         return np.concatenate([padded, values[self._plain_cells :]]) if self._aggregated else padded
 

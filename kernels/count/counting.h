@@ -1,4 +1,4 @@
-// One query's way over the tiles of a table: number the cells of a block, tally them, and answer at the end.
+// One query over the tiles of a table: number the cells of a block of rows, tally them, answer at the end.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 #include <variant>
 #include <vector>
 
-#include "plan.h"
-#include "tally.h"
+#include "count/tally.h"
+#include "count/tile.h"
 
-namespace hedgerow {
+namespace hedgerow::counting {
 
 using Answer = std::variant<Counts, SparseCounts>;
 
@@ -55,16 +55,17 @@ inline Answer fold(const Answer& base, const Map& blocks, uint64_t dense_cells) 
     return folded;
 }
 
-class MarginalNumbers {
+// How rows become cells of a marginal.
+class MarginalCells {
  public:
-    explicit MarginalNumbers(const MarginalPlan& plan) : plan_(plan) {}
+    explicit MarginalCells(const MarginalPlan& plan) : plan_(plan) {}
 
-    uint64_t cells() const { return cells_of(plan_.shape); }
+    uint64_t count() const { return cells_of(plan_.shape); }
 
     void begin(Tile& tile) {
         columns_.clear();
-        for (size_t i = 0; i < plan_.places.size(); ++i)
-            columns_.push_back(require_below(tile.column(plan_.places[i], plan_.levels[i]), plan_.shape[i]));
+        for (size_t i = 0; i < plan_.attributes.size(); ++i)
+            columns_.push_back(require_below(tile.column(plan_.attributes[i], plan_.levels[i]), plan_.shape[i]));
     }
 
     template <class Index> void number(size_t first, size_t rows, Index* cells, Workspace&) const {
@@ -80,17 +81,18 @@ class MarginalNumbers {
     std::vector<Column> columns_;
 };
 
-class TreeNumbers {
+// How rows become leaves of a tree, or leaves and labels.
+class TreeCells {
  public:
-    explicit TreeNumbers(const TreePlan& plan) : plan_(plan) {}
+    explicit TreeCells(const TreePlan& plan) : plan_(plan) {}
 
-    uint64_t cells() const { return cells_of({plan_.leaves, plan_.label_size}); }
+    uint64_t count() const { return cells_of({plan_.leaves, plan_.label_size}); }
 
     void begin(Tile& tile) {
         columns_.clear();
-        columns_.resize(plan_.places.size());
+        columns_.resize(plan_.attributes.size());
         for (const size_t i : plan_.tree.used())
-            columns_[i] = require_below(tile.column(plan_.places[i], {}), plan_.sizes[i]);
+            columns_[i] = require_below(tile.column(plan_.attributes[i], {}), plan_.sizes[i]);
         if (plan_.label) label_ = require_below(tile.column(*plan_.label, {}), plan_.label_size);
     }
 
@@ -108,10 +110,10 @@ class TreeNumbers {
 };
 
 // A query under way. Up to `dense_cells` cells are counted in place; beyond that only occupied cells are kept.
-template <class Numbers> class Job {
+template <class Cells> class Count {
  public:
-    Job(Numbers numbers, uint64_t dense_cells)
-        : numbers_(std::move(numbers)), cells_(numbers_.cells()), dense_cells_(dense_cells) {
+    Count(Cells numbered, uint64_t dense_cells)
+        : numbered_(std::move(numbered)), cells_(numbered_.count()), dense_cells_(dense_cells) {
         if (sparse()) return;
         checked_size(static_cast<int64_t>(cells_), "cells that are counted one by one", MOST_DENSE);
         counts_.resize(cells_);
@@ -119,7 +121,7 @@ template <class Numbers> class Job {
     }
 
     void add(Tile& tile, Workspace& space) {
-        numbers_.begin(tile);
+        numbered_.begin(tile);
         if (cells_ <= (uint64_t{1} << 16)) add<uint16_t>(tile.rows(), space);
         else if (cells_ <= (uint64_t{1} << 32)) add<uint32_t>(tile.rows(), space);
         else add<uint64_t>(tile.rows(), space);
@@ -127,7 +129,7 @@ template <class Numbers> class Job {
 
     Answer finish() {
         Answer counts = sparse() ? Answer(occupied_.finish()) : Answer(std::move(counts_));
-        return numbers_.answer(std::move(counts), dense_cells_);
+        return numbered_.answer(std::move(counts), dense_cells_);
     }
 
  private:
@@ -150,7 +152,7 @@ template <class Numbers> class Job {
         cells.resize(BLOCK_ROWS);
         for (size_t first = 0; first < rows; first += BLOCK_ROWS) {
             const size_t n = std::min(BLOCK_ROWS, rows - first);
-            numbers_.number(first, n, cells.data(), space);
+            numbered_.number(first, n, cells.data(), space);
             use(cells.data(), n);
         }
     }
@@ -159,16 +161,16 @@ template <class Numbers> class Job {
         auto& sorter = std::get<Sorter<Index>>(space.sorter);
         Index* cells = sorter.keys(rows);
         for (size_t first = 0; first < rows; first += BLOCK_ROWS)
-            numbers_.number(first, std::min(BLOCK_ROWS, rows - first), cells + first, space);
+            numbered_.number(first, std::min(BLOCK_ROWS, rows - first), cells + first, space);
         int bits = 0;
         while ((cells_ - 1) >> bits) ++bits;
         occupied_.add(sorter.sort(bits));
     }
 
-    Numbers numbers_;
+    Cells numbered_;
     uint64_t cells_, dense_cells_;
     Counts counts_;
     SparseTally occupied_;
 };
 
-}  // namespace hedgerow
+}  // namespace hedgerow::counting

@@ -5,14 +5,22 @@
 // The gradual update settles one marginal at a time and disturbs the others; this looks at all of them at once.
 #pragma once
 
-#include "records.h"
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
 
-namespace hedgerow {
+#include "common/rng.h"
+#include "common/sizes.h"
+#include "records/target.h"
+
+namespace hedgerow::records {
 
 class Exchange {
  public:
-    Exchange(Codes columns, int64_t rows, const std::vector<Target>& targets, Coins coins)
-        : columns_(std::move(columns)), rows_(rows), width_(static_cast<int64_t>(targets.size())), coins_(coins),
+    Exchange(Codes columns, int64_t rows, const std::vector<Target>& targets, Rng rng)
+        : columns_(std::move(columns)), rows_(rows), width_(static_cast<int64_t>(targets.size())), rng_(rng),
           held_(columns_.size()), cell_(checked_product(rows, width_, "cells of all rows")) {
         for (size_t t = 0; t < targets.size(); ++t) lay_out(targets[t], t);
         leave_.resize(count_.size());
@@ -26,10 +34,10 @@ class Exchange {
         std::iota(attributes.begin(), attributes.end(), 0);
         for (int sweep = 0; sweep < proposals; ++sweep) {
             for (size_t i = attributes.size(); i > 1; --i)
-                std::swap(attributes[i - 1], attributes[coins_.below(static_cast<uint32_t>(i))]);
+                std::swap(attributes[i - 1], attributes[rng_.below(static_cast<uint32_t>(i))]);
             for (uint32_t attribute : attributes)
                 for (int64_t row = 0; row < rows_; ++row)
-                    propose(attribute, row, coins_.below(static_cast<uint32_t>(rows_)));
+                    propose(attribute, row, rng_.below(static_cast<uint32_t>(rows_)));
         }
     }
 
@@ -41,26 +49,26 @@ class Exchange {
 
     Codes columns_;
     const int64_t rows_, width_;
-    Coins coins_;
+    Rng rng_;
     std::vector<std::vector<Held>> held_;  // per attribute: the targets that hold it
     std::vector<uint32_t> cell_;           // row by row, the cell in every target
     std::vector<float> count_, goal_, leave_, join_;
 
-    void lay_out(const Target& target, size_t place) {
+    void lay_out(const Target& target, size_t number) {
         const int64_t first = static_cast<int64_t>(count_.size());
         count_.resize(first + target.cells);
         for (int64_t c = 0; c < target.cells; ++c)
             goal_.push_back(static_cast<float>(target.shares[c] * static_cast<double>(rows_)));
         int64_t step = 1;
-        for (size_t i = target.places.size(); i-- > 0;) {
-            held_[target.places[i]].push_back({static_cast<uint32_t>(place), step});
+        for (size_t i = target.columns.size(); i-- > 0;) {
+            held_[target.columns[i]].push_back({static_cast<uint32_t>(number), step});
             step *= target.sizes[i];
         }
         for (int64_t row = 0; row < rows_; ++row) {
             int64_t cell = 0;
-            for (size_t i = 0; i < target.places.size(); ++i)
-                cell = cell * target.sizes[i] + columns_[target.places[i]][row];
-            cell_[row * width_ + place] = static_cast<uint32_t>(first + cell);
+            for (size_t i = 0; i < target.columns.size(); ++i)
+                cell = cell * target.sizes[i] + columns_[target.columns[i]][row];
+            cell_[row * width_ + number] = static_cast<uint32_t>(first + cell);
             count_[first + cell] += 1;
         }
     }
@@ -99,4 +107,4 @@ class Exchange {
     }
 };
 
-}  // namespace hedgerow
+}  // namespace hedgerow::records

@@ -2,9 +2,12 @@
 // single precision: they steer a search, they are not its result.
 #pragma once
 
-#include "contraction.h"
+#include <algorithm>
+#include <cstdint>
 
-namespace hedgerow {
+#include "model/rows.h"
+
+namespace hedgerow::model {
 
 constexpr int64_t STRETCH = 2048;  // entries of the shared vector that stay in the first cache
 
@@ -14,13 +17,9 @@ inline void add_inner_products(const float* const* vectors, int vector_count, co
     for (int64_t start = 0; start < count; start += STRETCH) {
         const int64_t stop = std::min(count, start + STRETCH);
         for (int v = 0; v < vector_count; ++v) {
-            const float* vector = vectors[v];
-            double lanes[LANES] = {0};
-            int64_t j = start;
-            for (; j + LANES <= stop; j += LANES)
-                for (int l = 0; l < LANES; ++l) lanes[l] += static_cast<double>(vector[j + l]) * with[j + l];
-            for (int l = 0; j < stop; ++j, ++l) lanes[l] += static_cast<double>(vector[j]) * with[j];
-            products[v] += folded(lanes);
+            const float* vector = vectors[v] + start;
+            const double* other = with + start;
+            products[v] += sum_of(stop - start, [=](int64_t j) { return static_cast<double>(vector[j]) * other[j]; });
         }
     }
 }
@@ -38,4 +37,4 @@ inline void add_multiples(const float* const* vectors, const double* factors, in
     }
 }
 
-}  // namespace hedgerow
+}  // namespace hedgerow::model

@@ -11,23 +11,24 @@
 #include <stdexcept>
 #include <utility>
 
-#include "contraction.h"
+#include "model/distribute.h"
+#include "model/logarithms.h"
 
-namespace hedgerow {
+namespace hedgerow::model {
 
 struct Bucket {
     std::vector<int> inputs;  // tensors: leaves first, then messages, then joins
     int output;
     int attribute;  // what is summed out
-    Nest nest;
+    LoopNest nest;
 };
 
 // A product of leaves that one bucket takes in place of them; `sums` take its belief back to each.
 struct Join {
     std::vector<int> leaves;
     int output;
-    Nest nest;
-    std::vector<Nest> sums;
+    LoopNest nest;
+    std::vector<LoopNest> sums;
 };
 
 class Network {
@@ -41,27 +42,27 @@ class Network {
         for (const auto& [inputs, output_axes] : buckets) axes.push_back(output_axes);
         for (const auto& [inputs, output_axes] : joins) axes.push_back(output_axes);
         for (const Axes& each : axes) check_axes(each, this->sizes);
-        int64_t place = 0, inner = 0;
+        int64_t all_cells = 0, inner = 0;
         for (size_t t = 0; t < axes.size(); ++t) {
-            offset.push_back(place);
+            offset.push_back(all_cells);
             length.push_back(cells(axes[t], this->sizes));
-            place = checked_sum(place, length[t], "cells of a model's tables");
+            all_cells = checked_sum(all_cells, length[t], "cells of a model's tables");
             if (static_cast<int>(t) >= leaf_count) inner += length[t];
         }
-        leaf_cells = place - inner;
+        leaf_cells = all_cells - inner;
         const std::vector<int> attributes = eliminated(buckets);
         check_joins(joins);
         int output = leaf_count;
         for (const auto& [inputs, output_axes] : buckets) {
             const int attribute = attributes[output - leaf_count];
-            this->buckets.push_back({inputs, output++, attribute, Nest(axes_of(inputs), output_axes, this->sizes)});
+            this->buckets.push_back({inputs, output++, attribute, LoopNest(axes_of(inputs), output_axes, this->sizes)});
         }
         for (const auto& [inputs, output_axes] : joins) {
-            Join join{inputs, output++, Nest(axes_of(inputs), output_axes, this->sizes), {}};
+            Join join{inputs, output++, LoopNest(axes_of(inputs), output_axes, this->sizes), {}};
             for (int leaf : inputs) join.sums.emplace_back(std::vector<Axes>{output_axes}, axes.at(leaf), this->sizes);
             joins_.push_back(std::move(join));
         }
-        values.assign(place, 0.0);
+        values.assign(all_cells, 0.0);
         ratios.assign(inner, 0.0);
     }
 
@@ -150,13 +151,13 @@ class Network {
         ceiling_ = 0;
         for (int leaf = 0; leaf < leaf_count; ++leaf) {
             const double* in = potentials + offset[leaf];
-            double largest = -std::numeric_limits<double>::infinity();
+            double largest = NO_MASS;
             bool numbers = true;
             for (int64_t c = 0; c < length[leaf]; ++c) {
                 largest = std::max(largest, in[c]);
                 numbers &= in[c] == in[c];
             }
-            if (!std::isfinite(largest) || !numbers) return -std::numeric_limits<double>::infinity();
+            if (!std::isfinite(largest) || !numbers) return NO_MASS;
             ceiling_ += largest;
             if (logarithms) {
                 for (int64_t c = 0; c < length[leaf]; ++c) value(leaf)[c] = in[c] - largest;
@@ -182,16 +183,16 @@ class Network {
             if (logarithms) {
                 contract_logarithms(bucket.nest, inputs.data(), out, count);
                 largest = *std::max_element(out, out + count);
-                if (!std::isfinite(largest)) return -std::numeric_limits<double>::infinity();
+                if (!std::isfinite(largest)) return NO_MASS;
                 for (int64_t c = 0; c < count; ++c) out[c] -= largest;
                 factor_.push_back(-largest);
                 log_z += largest;
             } else {
                 contract(bucket.nest, inputs.data(), out, count);
                 largest = *std::max_element(out, out + count);
-                if (!(largest > 0) || !std::isfinite(largest)) return -std::numeric_limits<double>::infinity();
+                if (!(largest > 0) || !std::isfinite(largest)) return NO_MASS;
                 const double scale = 1 / largest;
-                if (!std::isfinite(scale)) return -std::numeric_limits<double>::infinity();
+                if (!std::isfinite(scale)) return NO_MASS;
                 for (int64_t c = 0; c < count; ++c) out[c] *= scale;
                 factor_.push_back(scale);
                 log_z += std::log(largest);
@@ -213,8 +214,8 @@ class Network {
                 beliefs.push_back(i < leaf_count ? marginals + offset[i] : ratio(i));
             }
             divide(bucket->output);
-            (logarithms ? spread_logarithms : spread)(bucket->nest, inputs.data(), ratio(bucket->output),
-                                                      beliefs.data());
+            (logarithms ? distribute_logarithms : distribute)(bucket->nest, inputs.data(), ratio(bucket->output),
+                                                              beliefs.data());
         }
         for (const Join& join : joins_) {
             const double* belief = ratio(join.output);
@@ -233,8 +234,7 @@ class Network {
         if (axes[message].empty()) belief[0] = 1;
         for (int64_t c = 0; c < length[message]; ++c) {
             if (logarithms) {
-                belief[c] =
-                    belief[c] > 0 ? std::log(belief[c]) - sent[c] + factor : -std::numeric_limits<double>::infinity();
+                belief[c] = belief[c] > 0 ? std::log(belief[c]) - sent[c] + factor : NO_MASS;
             } else {
                 belief[c] = belief[c] > 0 ? belief[c] / sent[c] * factor : 0;
             }
@@ -242,4 +242,4 @@ class Network {
     }
 };
 
-}  // namespace hedgerow
+}  // namespace hedgerow::model

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "sizes.h"
+#include "common/sizes.h"
 
-namespace hedgerow {
+namespace hedgerow::model {
 
 // Neighbour sets as bits.
 class Graph {
@@ -183,21 +183,21 @@ class JunctionCells {
     }
 
     Cells of(const std::vector<int>& members, const std::vector<int>& clique) const {
-        const auto place = [&members](int a) {
+        const auto index = [&members](int a) {
             return static_cast<int>(std::lower_bound(members.begin(), members.end(), a) - members.begin());
         };
         std::vector<double> log_sizes;
         Graph graph(static_cast<int>(members.size()), {});
         for (int a : members) {
             log_sizes.push_back(log_sizes_[a]);
-            for (int b : graph_.neighbours(a)) graph.join({place(a), place(b)});
+            for (int b : graph_.neighbours(a)) graph.join({index(a), index(b)});
         }
         std::vector<int> joined;
-        for (int a : clique) joined.push_back(place(a));
+        for (int a : clique) joined.push_back(index(a));
         graph.join(joined);
         return {eliminate(graph, log_sizes, Rule::least_size).cells,
                 eliminate(graph, log_sizes, Rule::least_fill).cells};
     }
 };
 
-}  // namespace hedgerow
+}  // namespace hedgerow::model

@@ -1,8 +1,8 @@
-// Partitions of a table into blocks of cells, refined or coarsened one step at a time.
+// Partitions of a table's cells into boxes of neighbours, refined one cut at a time.
 //
 // A partition's reconstruction error is Σ |count − mean of its block| over the cells: what spreading every block's sum
-// evenly would get wrong. Each function returns a whole sequence of partitions as the steps between them, so that a
-// caller can stop anywhere without computing anything again.
+// evenly would get wrong. A whole sequence of partitions is returned as the steps between them, so that a caller can
+// stop anywhere without computing anything again.
 #pragma once
 
 #include <algorithm>
@@ -11,80 +11,10 @@
 #include <limits>
 #include <queue>
 #include <tuple>
+#include <utility>
 #include <vector>
 
-namespace hedgerow {
-
-// Step t removes the boundary between cells boundary[t] and boundary[t] + 1; errors[t] belongs to the partition before.
-struct Merges {
-    std::vector<int64_t> boundaries;
-    std::vector<double> errors;
-};
-
-// Intervals of ascending counts, from single cells to one interval; the pair whose union adds least error goes first.
-class IntervalMerger {
- public:
-    IntervalMerger(const double* sorted, int64_t count)
-        : sorted_(sorted), count_(count), sums_(count + 1, 0.0), start_(count), end_(count), error_(count, 0.0),
-          gone_(count, false) {
-        for (int64_t i = 0; i < count; ++i) {
-            sums_[i + 1] = sums_[i] + sorted[i];
-            start_[i] = i;
-            end_[i] = i + 1;
-        }
-    }
-
-    Merges run() {
-        for (int64_t i = 0; i + 1 < count_; ++i) offer(i);
-        Merges found;
-        double error = 0;
-        found.errors.push_back(error);
-        while (!offers_.empty()) {
-            const auto [increase, boundary, start, end] = offers_.top();
-            offers_.pop();
-            // an offer for intervals that have changed since is void
-            if (gone_[boundary] || start_[boundary] != start || end_[boundary + 1] != end) continue;
-            merge(boundary, start, end);
-            error += increase;
-            found.boundaries.push_back(boundary);
-            found.errors.push_back(error);
-            if (start > 0) offer(start - 1);
-            if (end < count_) offer(end - 1);
-        }
-        return found;
-    }
-
- private:
-    // increase of the error, boundary, and the interval that the union would be
-    using Offer = std::tuple<double, int64_t, int64_t, int64_t>;
-
-    void merge(int64_t boundary, int64_t start, int64_t end) {
-        gone_[boundary] = true;
-        start_[end - 1] = start;
-        end_[start] = end;
-        error_[start] = error_of(start, end);
-    }
-
-    void offer(int64_t boundary) {
-        const int64_t start = start_[boundary], end = end_[boundary + 1];
-        const double increase = error_of(start, end) - error_[start] - error_[boundary + 1];
-        offers_.emplace(increase, boundary, start, end);
-    }
-
-    double error_of(int64_t start, int64_t end) const {
-        const double sum = sums_[end] - sums_[start], mean = sum / static_cast<double>(end - start);
-        const int64_t above = std::lower_bound(sorted_ + start, sorted_ + end, mean) - sorted_;
-        return std::max(0.0, 2 * (mean * static_cast<double>(above - start) - (sums_[above] - sums_[start])));
-    }
-
-    const double* sorted_;
-    int64_t count_;
-    std::vector<double> sums_;
-    std::vector<int64_t> start_, end_;  // of the interval that ends, or starts, at a cell
-    std::vector<double> error_;         // of the interval that starts at a cell
-    std::vector<bool> gone_;            // whether the boundary after a cell is
-    std::priority_queue<Offer, std::vector<Offer>, std::greater<>> offers_;
-};
+namespace hedgerow::model {
 
 // The codes from low to high along one axis of a box.
 struct Side {
@@ -99,15 +29,15 @@ inline Sides whole(const std::vector<int64_t>& shape) {
     return sides;
 }
 
-// Calls visit(place, length) for every row of a box, in order, along the last axis of a table of this shape.
+// Calls visit(index, length) for every row of a box, in order, along the last axis of a table of this shape.
 template <class Visit> void for_each_row(const std::vector<int64_t>& shape, const Sides& box, Visit visit) {
     std::vector<int64_t> codes;
     for (const Side& side : box) codes.push_back(side.low);
     const size_t last = shape.size() - 1;
     for (bool more = true; more;) {
-        int64_t place = 0;
-        for (size_t axis = 0; axis <= last; ++axis) place = place * shape[axis] + codes[axis];
-        visit(place, box[last].length());
+        int64_t index = 0;
+        for (size_t axis = 0; axis <= last; ++axis) index = index * shape[axis] + codes[axis];
+        visit(index, box[last].length());
         more = false;
         for (size_t axis = last; axis-- > 0 && !more;) {
             more = ++codes[axis] < box[axis].high;
@@ -116,8 +46,8 @@ template <class Visit> void for_each_row(const std::vector<int64_t>& shape, cons
     }
 }
 
-// What makes a cut good: the reconstruction error that it takes away, or the mass of its lighter side.
-enum class Worth { error, mass };
+// What the best cut is best in: the reconstruction error that it takes away, or the mass of its lighter side.
+enum class Criterion { error, mass };
 
 // Step t cuts block blocks[t] along axes[t]: codes from cuts[t] on become block t + 1. errors[t] is from before it.
 struct Splits {
@@ -129,8 +59,8 @@ struct Splits {
 // whose turn it is goes next, the first of equals. An axis along which nothing can be cut loses its turn.
 class BoxSplitter {
  public:
-    BoxSplitter(const double* counts, std::vector<int64_t> shape, Worth worth)
-        : counts_(counts), shape_(std::move(shape)), worth_(worth), offers_(shape_.size()) {}
+    BoxSplitter(const double* counts, std::vector<int64_t> shape, Criterion criterion)
+        : counts_(counts), shape_(std::move(shape)), criterion_(criterion), queue_(shape_.size()) {}
 
     Splits run(int64_t most_blocks) {
         Splits found;
@@ -150,21 +80,22 @@ class BoxSplitter {
         int version = 0;
     };
     struct Cut {  // `at` 0: there is none
-        double worth = -std::numeric_limits<double>::infinity();
+        double gain = -std::numeric_limits<double>::infinity();
         int64_t at = 0;
     };
-    // worth, minus the box's number (the first of equals wins), its version, where to cut
-    using Offer = std::tuple<double, int64_t, int, int64_t>;
+    // gain, minus the box's number (the first of equals wins), its version, where to cut
+    using Candidate = std::tuple<double, int64_t, int, int64_t>;
 
     bool take_turn(size_t& turn, Splits& found) {
         for (size_t tried = 0; tried < shape_.size(); ++tried) {
             const size_t axis = (turn + tried) % shape_.size();
-            auto& offers = offers_[axis];
-            while (!offers.empty() && std::get<2>(offers.top()) != boxes_[-std::get<1>(offers.top())].version)
-                offers.pop();
-            if (offers.empty()) continue;
-            const auto [worth, negative, version, at] = offers.top();
-            offers.pop();
+            auto& candidates = queue_[axis];
+            while (!candidates.empty() &&
+                   std::get<2>(candidates.top()) != boxes_[-std::get<1>(candidates.top())].version)
+                candidates.pop();
+            if (candidates.empty()) continue;
+            const auto [gain, negative, version, at] = candidates.top();
+            candidates.pop();
             found.blocks.push_back(-negative);
             found.axes.push_back(static_cast<int64_t>(axis));
             found.cuts.push_back(at);
@@ -202,16 +133,16 @@ class BoxSplitter {
             distance(cells_.data(), static_cast<int64_t>(cells_.size()), sum / static_cast<double>(cells_.size()));
         error_ += box.error;
         for (size_t axis = 0; axis < shape_.size(); ++axis) {
-            const Cut cut = worth_ == Worth::mass ? evenest(box, axis) : sharpest(box, axis);
-            if (cut.at > 0) offers_[axis].emplace(cut.worth, -number, box.version, box.sides[axis].low + cut.at);
+            const Cut cut = criterion_ == Criterion::mass ? best_by_mass(box, axis) : best_by_error(box, axis);
+            if (cut.at > 0) queue_[axis].emplace(cut.gain, -number, box.version, box.sides[axis].low + cut.at);
         }
     }
 
     // The box's cells in order.
     void gather(const Box& box) {
         cells_.clear();
-        for_each_row(shape_, box.sides, [&](int64_t place, int64_t length) {
-            cells_.insert(cells_.end(), counts_ + place, counts_ + place + length);
+        for_each_row(shape_, box.sides, [&](int64_t index, int64_t length) {
+            cells_.insert(cells_.end(), counts_ + index, counts_ + index + length);
         });
     }
 
@@ -237,7 +168,7 @@ class BoxSplitter {
     }
 
     // cells_ slab after slab.
-    void turn_over(const Along& of) {
+    void sort_by_slab(const Along& of) {
         slabs_.resize(cells_.size());
         for (int64_t outer = 0; outer < of.outer; ++outer)
             for (int64_t code = 0; code < of.length; ++code)
@@ -245,7 +176,7 @@ class BoxSplitter {
                             slabs_.data() + (code * of.outer + outer) * of.inner);
     }
 
-    Cut evenest(const Box& box, size_t axis) {
+    Cut best_by_mass(const Box& box, size_t axis) {
         const Along of = along(box, axis);
         if (of.length < 2) return {};
         sum_slabs(of);
@@ -255,17 +186,17 @@ class BoxSplitter {
         for (int64_t at = 1; at < of.length; ++at) {
             below += sums_[at - 1];
             const double lighter = std::min(below, sum - below);
-            if (lighter > best.worth) best = {lighter, at};
+            if (lighter > best.gain) best = {lighter, at};
         }
         return best;
     }
 
-    Cut sharpest(const Box& box, size_t axis) {
+    Cut best_by_error(const Box& box, size_t axis) {
         const Along of = along(box, axis);
         if (of.length < 2) return {};
         if (box.error == 0) return {0.0, 1};  // every cut is as good as any other
         sum_slabs(of);
-        turn_over(of);
+        sort_by_slab(of);
         double sum = 0, below = 0;
         for (double slab : sums_) sum += slab;
         Cut best;
@@ -275,7 +206,7 @@ class BoxSplitter {
             const double left = distance(slabs_.data(), lower, below / static_cast<double>(lower));
             const double right = distance(slabs_.data() + lower, upper, (sum - below) / static_cast<double>(upper));
             const double taken = box.error - left - right;  // may be below 0
-            if (taken > best.worth) best = {taken, at};
+            if (taken > best.gain) best = {taken, at};
         }
         return best;
     }
@@ -294,9 +225,9 @@ class BoxSplitter {
 
     const double* counts_;
     std::vector<int64_t> shape_;
-    Worth worth_;
+    Criterion criterion_;
     std::vector<Box> boxes_;
-    std::vector<std::priority_queue<Offer>> offers_;  // one for each axis
+    std::vector<std::priority_queue<Candidate>> queue_;  // one for each axis
     double error_ = 0;
     std::vector<double> cells_, slabs_, sums_;
 };
@@ -311,9 +242,9 @@ inline void label(const Splits& splits, int64_t steps, int64_t* labels) {
         boxes[block][axis].high = cut;
     }
     for (size_t block = 0; block < boxes.size(); ++block)
-        for_each_row(splits.shape, boxes[block], [&](int64_t place, int64_t length) {
-            std::fill_n(labels + place, length, static_cast<int64_t>(block));
+        for_each_row(splits.shape, boxes[block], [&](int64_t index, int64_t length) {
+            std::fill_n(labels + index, length, static_cast<int64_t>(block));
         });
 }
 
-}  // namespace hedgerow
+}  // namespace hedgerow::model

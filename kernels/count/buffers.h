@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-namespace hedgerow {
+namespace hedgerow::counting {
 
-class Pool {
+class BufferPool {
  public:
-    static Pool& shared() {
-        static Pool* pool = new Pool;  // never destroyed: answers may outlive the module
+    static BufferPool& shared() {
+        static BufferPool* pool = new BufferPool;  // never destroyed: answers may outlive the module
         return *pool;
     }
 
@@ -52,7 +52,7 @@ class Pool {
     static constexpr size_t MOST_HELD = size_t{1} << 26;
     static constexpr int ORDERS = 11;
 
-    Pool() {
+    BufferPool() {
         for (auto& waiting : free_) waiting.reserve(MOST_HELD / SMALLEST);
     }
 
@@ -74,11 +74,13 @@ template <class Value> struct Pooled {
     using value_type = Value;
     Pooled() = default;
     template <class Other> Pooled(const Pooled<Other>&) noexcept {}
-    Value* allocate(size_t count) { return static_cast<Value*>(Pool::shared().take(count * sizeof(Value))); }
-    void deallocate(Value* values, size_t count) noexcept { Pool::shared().give_back(values, count * sizeof(Value)); }
-    template <class Other> void construct(Other* place) noexcept { ::new (static_cast<void*>(place)) Other; }
-    template <class Other, class... Given> void construct(Other* place, Given&&... given) {
-        ::new (static_cast<void*>(place)) Other(std::forward<Given>(given)...);
+    Value* allocate(size_t count) { return static_cast<Value*>(BufferPool::shared().take(count * sizeof(Value))); }
+    void deallocate(Value* values, size_t count) noexcept {
+        BufferPool::shared().give_back(values, count * sizeof(Value));
+    }
+    template <class Other> void construct(Other* at) noexcept { ::new (static_cast<void*>(at)) Other; }
+    template <class Other, class... Given> void construct(Other* at, Given&&... given) {
+        ::new (static_cast<void*>(at)) Other(std::forward<Given>(given)...);
     }
     template <class Other> bool operator==(const Pooled<Other>&) const noexcept { return true; }
     template <class Other> bool operator!=(const Pooled<Other>&) const noexcept { return false; }
@@ -86,4 +88,4 @@ template <class Value> struct Pooled {
 
 using Counts = std::vector<int64_t, Pooled<int64_t>>;
 
-}  // namespace hedgerow
+}  // namespace hedgerow::counting

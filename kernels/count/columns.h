@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace hedgerow {
+namespace hedgerow::counting {
 
 // Rows are taken in tiles (columns stay in cache while many queries read them) and, within a tile, in blocks
 // (cell numbers stay in the first-level cache until they are tallied).
@@ -101,4 +101,4 @@ void number_cells(const std::vector<Column>& columns, const std::vector<uint64_t
     for (; done < columns.size(); ++done) append_digit(cells, columns[done], shape[done], first, rows, cells);
 }
 
-}  // namespace hedgerow
+}  // namespace hedgerow::counting

@@ -1,4 +1,4 @@
-// Public coins for post-processing; privacy noise never comes from here.
+// Random numbers for post-processing; privacy noise never comes from here.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +6,9 @@
 namespace hedgerow {
 
 // xoshiro256++ (Blackman and Vigna 2019).
-class Coins {
+class Rng {
  public:
-    explicit Coins(const uint64_t* words) {
+    explicit Rng(const uint64_t* words) {
         for (int i = 0; i < 4; ++i) state_[i] = words[i];
     }
     uint64_t word() {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "coins.h"
+#include "common/rng.h"
 
 namespace hedgerow {
 
@@ -67,10 +67,10 @@ template <class Vector> nanobind::object to_numpy(Vector values) {
         nb::ndarray<nb::numpy, typename Vector::value_type, nb::ndim<1>>(held->data(), {held->size()}, owner));
 }
 
-inline Coins read_coins(const std::vector<uint64_t>& words) {
+inline Rng read_rng(const std::vector<uint64_t>& words) {
     if (words.size() != 4 || std::all_of(words.begin(), words.end(), [](uint64_t word) { return word == 0; }))
-        throw std::invalid_argument("coins need four words that are not all 0");
-    return Coins(words.data());
+        throw std::invalid_argument("random numbers need four words to start from that are not all 0");
+    return Rng(words.data());
 }
 
 }  // namespace hedgerow

@@ -7,13 +7,14 @@
 
 #include <optional>
 
-#include "arrays.h"
-#include "job.h"
-#include "threads.h"
+#include "common/arrays.h"
+#include "common/threads.h"
+#include "count/counting.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 using namespace hedgerow;
+using namespace hedgerow::counting;
 
 namespace {
 
@@ -42,12 +43,12 @@ struct Marginal {
     std::vector<std::optional<MapArray>> levels;
     std::optional<MapArray> blocks;
 
-    Marginal(std::vector<size_t> places, std::vector<uint64_t> shape, std::vector<std::optional<MapArray>> levels,
+    Marginal(std::vector<size_t> attributes, std::vector<uint64_t> shape, std::vector<std::optional<MapArray>> levels,
              std::optional<MapArray> blocks)
-        : plan{std::move(places), std::move(shape), {}, {}}, levels(std::move(levels)), blocks(std::move(blocks)) {
-        if (plan.shape.size() != plan.places.size() || this->levels.size() != plan.places.size())
+        : plan{std::move(attributes), std::move(shape), {}, {}}, levels(std::move(levels)), blocks(std::move(blocks)) {
+        if (plan.shape.size() != plan.attributes.size() || this->levels.size() != plan.attributes.size())
             throw std::invalid_argument("a marginal needs one size and one level map (or None) per attribute");
-        for (size_t i = 0; i < plan.places.size(); ++i) {
+        for (size_t i = 0; i < plan.attributes.size(); ++i) {
             plan.levels.push_back(borrow(this->levels[i]));
             if (plan.levels[i]) check_level(*plan.levels[i], plan.shape[i]);
         }
@@ -74,10 +75,10 @@ struct Marginal {
 struct LabelledTree {
     TreePlan plan;
 
-    LabelledTree(std::vector<size_t> places, const std::vector<uint64_t>& sizes, const SplitArray& split,
+    LabelledTree(std::vector<size_t> attributes, const std::vector<uint64_t>& sizes, const SplitArray& split,
                  const MapArray& child, uint64_t leaves, std::optional<size_t> label, uint64_t label_size)
-        : plan{std::move(places), sizes, read_tree(sizes, split, child), label, leaves, label_size} {
-        if (plan.places.size() != sizes.size()) throw std::invalid_argument("a tree needs one size per attribute");
+        : plan{std::move(attributes), sizes, read_tree(sizes, split, child), label, leaves, label_size} {
+        if (plan.attributes.size() != sizes.size()) throw std::invalid_argument("a tree needs one size per attribute");
         if (leaves > MOST_VALUES) refuse_size("leaves of a tree", MOST_VALUES);
         for (size_t node = 0; node < split.size(); ++node)
             if (split.data()[node] < 0 && static_cast<uint64_t>(child.data()[node]) >= leaves)
@@ -93,12 +94,12 @@ struct LabelledTree {
 };
 
 using Query = std::variant<const Marginal*, const LabelledTree*>;
-using AnyJob = std::variant<Job<MarginalNumbers>, Job<TreeNumbers>>;
+using AnyCount = std::variant<Count<MarginalCells>, Count<TreeCells>>;
 
-AnyJob job_of(const Query& query, uint64_t dense_cells) {
+AnyCount count_of(const Query& query, uint64_t dense_cells) {
     if (const auto* marginal = std::get_if<const Marginal*>(&query))
-        return Job<MarginalNumbers>(MarginalNumbers((*marginal)->plan), dense_cells);
-    return Job<TreeNumbers>(TreeNumbers(std::get<const LabelledTree*>(query)->plan), dense_cells);
+        return Count<MarginalCells>(MarginalCells((*marginal)->plan), dense_cells);
+    return Count<TreeCells>(TreeCells(std::get<const LabelledTree*>(query)->plan), dense_cells);
 }
 
 // The queries `from`, `from + step`, … over the whole table, tile by tile.
@@ -106,14 +107,14 @@ void run_share(const Table& table, const std::vector<Query>& queries, uint64_t d
                std::vector<Answer>& answers) {
     static thread_local Workspace space;  // stays warm from call to call
     Tile tile(table);
-    std::vector<AnyJob> jobs;
-    for (size_t i = from; i < queries.size(); i += step) jobs.push_back(job_of(queries[i], dense_cells));
+    std::vector<AnyCount> counts;
+    for (size_t i = from; i < queries.size(); i += step) counts.push_back(count_of(queries[i], dense_cells));
     for (size_t first = 0; first < table.rows; first += TILE_ROWS) {
         tile.move_to(first, std::min(TILE_ROWS, table.rows - first));
-        for (AnyJob& job : jobs) std::visit([&](auto& one) { one.add(tile, space); }, job);
+        for (AnyCount& count : counts) std::visit([&](auto& one) { one.add(tile, space); }, count);
     }
-    for (size_t i = from, place = 0; i < queries.size(); i += step, ++place)
-        answers[i] = std::visit([](auto& one) { return one.finish(); }, jobs[place]);
+    for (size_t i = from, own = 0; i < queries.size(); i += step, ++own)
+        answers[i] = std::visit([](auto& one) { return one.finish(); }, counts[own]);
 }
 
 std::vector<Answer> run_all(const Table& table, const std::vector<Query>& queries, uint64_t dense_cells,
@@ -157,14 +158,14 @@ nb::object find_leaves(const std::vector<CodesArray>& columns, size_t rows, cons
     std::vector<uint32_t> leaves(rows);
     {
         nb::gil_scoped_release unlocked;
-        std::vector<Column> columns(tree.plan.places.size());
+        std::vector<Column> used(tree.plan.attributes.size());
         for (const size_t i : tree.plan.tree.used()) {
-            columns[i] = table.at(tree.plan.places[i]);
-            columns[i].reach = reach_of(columns[i], rows);
-            require_below(columns[i], tree.plan.sizes[i]);
+            used[i] = table.at(tree.plan.attributes[i]);
+            used[i].reach = reach_of(used[i], rows);
+            require_below(used[i], tree.plan.sizes[i]);
         }
         std::vector<uint32_t> space;
-        tree.plan.tree.find_leaves(columns, 0, rows, space, leaves.data());
+        tree.plan.tree.find_leaves(used, 0, rows, space, leaves.data());
     }
     return to_numpy(std::move(leaves));
 }
@@ -176,11 +177,11 @@ NB_MODULE(_count, module) {
     nb::class_<Marginal>(module, "Marginal")
         .def(nb::init<std::vector<size_t>, std::vector<uint64_t>, std::vector<std::optional<MapArray>>,
                       std::optional<MapArray>>(),
-             "places"_a, "shape"_a, "levels"_a, "blocks"_a.none());
+             "attributes"_a, "shape"_a, "levels"_a, "blocks"_a.none());
     nb::class_<LabelledTree>(module, "Tree")
         .def(nb::init<std::vector<size_t>, const std::vector<uint64_t>&, const SplitArray&, const MapArray&, uint64_t,
                       std::optional<size_t>, uint64_t>(),
-             "places"_a, "sizes"_a, "split"_a, "child"_a, "leaves"_a, "label"_a.none(), "label_size"_a);
+             "attributes"_a, "sizes"_a, "split"_a, "child"_a, "leaves"_a, "label"_a.none(), "label_size"_a);
     module.def("count", &count, "columns"_a, "rows"_a, "queries"_a, "dense_cells"_a, "threads"_a);
     module.def("find_leaves", &find_leaves, "columns"_a, "rows"_a, "tree"_a);
 }

@@ -1,58 +1,28 @@
-// Queries as the kernel sees them: which columns, and how a row's codes become a cell number.
+// A table of narrow columns, and a tile of it: the rows that many queries read while they stay in cache.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
-#include <variant>
 #include <vector>
 
-#include "columns.h"
-#include "sizes.h"
-#include "tree.h"
+#include "common/sizes.h"
+#include "count/columns.h"
+#include "count/query.h"
 
-namespace hedgerow {
-
-// Cells that can be numbered, where the occupied ones alone are held; and cells that are held one by one.
-constexpr int64_t MOST_NUMBERED = int64_t{1} << 62, MOST_DENSE = int64_t{1} << 31;
-
-inline uint64_t cells_of(const std::vector<uint64_t>& shape) {
-    return static_cast<uint64_t>(checked_cells(shape, "a query's cells (2^62 can be numbered)", MOST_NUMBERED));
-}
-
-// A public map of codes or cells, borrowed from its owner.
-struct Map {
-    const int64_t* targets;
-    size_t size;
-};
-
-// Row-major over `shape`, codes seen through `levels`, cells folded through `blocks` (−1: counted nowhere).
-struct MarginalPlan {
-    std::vector<size_t> places;
-    std::vector<uint64_t> shape;
-    std::vector<std::optional<Map>> levels;
-    std::optional<Map> blocks;
-};
-
-// A tree over the columns at `places`; the cell is leaf · label size + label.
-struct TreePlan {
-    std::vector<size_t> places;
-    std::vector<uint64_t> sizes;
-    Tree tree;
-    std::optional<size_t> label;
-    uint64_t leaves, label_size;
-};
+namespace hedgerow::counting {
 
 struct Table {
     std::vector<Column> columns;
     size_t rows;
 
-    const Column& at(size_t place) const {
-        if (place >= columns.size()) throw std::invalid_argument("a query names a column that the table lacks");
-        return columns[place];
+    const Column& at(size_t attribute) const {
+        if (attribute >= columns.size()) throw std::invalid_argument("a query names a column that the table lacks");
+        return columns[attribute];
     }
 };
 
@@ -70,12 +40,12 @@ class Tile {
 
     size_t rows() const { return rows_; }
 
-    // The column at `place`, seen through `level` if there is one; its row 0 is the tile's first row. Its codes are
+    // An attribute's column, seen through `level` if there is one; its row 0 is the tile's first row. Its codes are
     // looked at once a tile, so that no query has to trust them.
-    Column column(size_t place, const std::optional<Map>& level) {
-        const Column& here = raw(place);
+    Column column(size_t attribute, const std::optional<Map>& level) {
+        const Column& here = raw(attribute);
         if (!level) return here;
-        const Key key{place, level->targets, level->size};
+        const Key key{attribute, level->targets, level->size};
         auto found = recoded_.find(key);
         if (found == recoded_.end()) found = recoded_.emplace(key, Recoded{Recoding(*level)}).first;
         Recoded& recoded = found->second;
@@ -86,11 +56,11 @@ class Tile {
     }
 
  private:
-    using Key = std::tuple<size_t, const int64_t*, size_t>;  // place, and the level map's extent
+    using Key = std::tuple<size_t, const int64_t*, size_t>;  // attribute, and the level map's extent
 
-    const Column& raw(size_t place) {
-        const Column& whole = table_.at(place);
-        Column& here = raw_[place];
+    const Column& raw(size_t attribute) {
+        const Column& whole = table_.at(attribute);
+        Column& here = raw_[attribute];
         if (!here.codes) {
             here = {static_cast<const uint8_t*>(whole.codes) + first_ * whole.width, whole.width};
             here.reach = reach_of(here, rows_);
@@ -151,4 +121,4 @@ class Tile {
     std::map<Key, Recoded> recoded_;
 };
 
-}  // namespace hedgerow
+}  // namespace hedgerow::counting

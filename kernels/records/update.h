@@ -13,19 +13,10 @@
 #include <stdexcept>
 #include <vector>
 
-#include "coins.h"
-#include "sizes.h"
+#include "common/rng.h"
+#include "records/target.h"
 
-namespace hedgerow {
-
-using Codes = std::vector<uint32_t*>;
-
-struct Target {
-    std::vector<int> places;  // columns, in the order of the cells' digits
-    std::vector<uint32_t> sizes;
-    const double* shares;  // one per cell, non-negative, summing to 1
-    int64_t cells;
-};
+namespace hedgerow::records {
 
 struct Schedule {
     int iterations;
@@ -35,11 +26,11 @@ struct Schedule {
 
 class Updater {
  public:
-    Updater(Codes columns, int64_t rows, std::vector<Target> targets, Coins coins)
-        : columns_(std::move(columns)), rows_(rows), targets_(std::move(targets)), coins_(coins), cell_(rows),
+    Updater(Codes columns, int64_t rows, std::vector<Target> targets, Rng rng)
+        : columns_(std::move(columns)), rows_(rows), targets_(std::move(targets)), rng_(rng), cell_(rows),
           by_cell_(rows) {}
 
-    const Coins& coins() const { return coins_; }
+    const Rng& rng() const { return rng_; }
 
     void run(const Schedule& schedule) {
         std::vector<double> error(targets_.size());
@@ -60,7 +51,7 @@ class Updater {
     Codes columns_;
     const int64_t rows_;
     std::vector<Target> targets_;
-    Coins coins_;
+    Rng rng_;
     std::vector<uint32_t> cell_;     // of each row
     std::vector<uint32_t> by_cell_;  // rows, those of one cell together
     std::vector<int64_t> count_, start_;
@@ -69,15 +60,15 @@ class Updater {
 
     void count(const Target& target) {
         count_.assign(target.cells, 0);
-        if (target.places.size() == 2) {
-            const uint32_t *a = columns_[target.places[0]], *b = columns_[target.places[1]];
+        if (target.columns.size() == 2) {
+            const uint32_t *a = columns_[target.columns[0]], *b = columns_[target.columns[1]];
             const uint32_t size = target.sizes[1];
             for (int64_t row = 0; row < rows_; ++row) ++count_[cell_[row] = a[row] * size + b[row]];
             return;
         }
         std::fill(cell_.begin(), cell_.end(), 0);
-        for (size_t i = 0; i < target.places.size(); ++i) {
-            const uint32_t* codes = columns_[target.places[i]];
+        for (size_t i = 0; i < target.columns.size(); ++i) {
+            const uint32_t* codes = columns_[target.columns[i]];
             const uint32_t size = target.sizes[i];
             for (int64_t row = 0; row < rows_; ++row) cell_[row] = cell_[row] * size + codes[row];
         }
@@ -99,8 +90,7 @@ class Updater {
         free_.clear();
         for (int64_t c = 0; c < target.cells; ++c)
             for (int64_t taken = 0; taken < -wanted_[c]; ++taken) free_.push_back(pick(c, taken));
-        for (size_t i = free_.size(); i > 1; --i)
-            std::swap(free_[i - 1], free_[coins_.below(static_cast<uint32_t>(i))]);
+        for (size_t i = free_.size(); i > 1; --i) std::swap(free_[i - 1], free_[rng_.below(static_cast<uint32_t>(i))]);
         for (int64_t c = 0; c < target.cells; ++c)  // empty cells first: only replacing can fill them
             if (count_[c] == 0)
                 for (int64_t i = 0; i < wanted_[c] && !free_.empty(); ++i) replace(target, c);
@@ -162,15 +152,15 @@ class Updater {
     // A row of the cell that was not picked yet, when `taken` were.
     uint32_t pick(int64_t c, int64_t taken) {
         uint32_t* rows = by_cell_.data() + start_[c];
-        std::swap(rows[taken], rows[taken + coins_.below(static_cast<uint32_t>(count_[c] - taken))]);
+        std::swap(rows[taken], rows[taken + rng_.below(static_cast<uint32_t>(count_[c] - taken))]);
         return rows[taken];
     }
 
     void replace(const Target& target, int64_t cell) {
         const uint32_t row = free_.back();
         free_.pop_back();
-        for (size_t i = target.places.size(); i-- > 0;) {
-            columns_[target.places[i]][row] = static_cast<uint32_t>(cell % target.sizes[i]);
+        for (size_t i = target.columns.size(); i-- > 0;) {
+            columns_[target.columns[i]][row] = static_cast<uint32_t>(cell % target.sizes[i]);
             cell /= target.sizes[i];
         }
     }
@@ -182,4 +172,4 @@ class Updater {
     }
 };
 
-}  // namespace hedgerow
+}  // namespace hedgerow::records

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "columns.h"
-#include "pool.h"
+#include "count/buffers.h"
+#include "count/columns.h"
 
-namespace hedgerow {
+namespace hedgerow::counting {
 
 // Occupied cells in ascending order, and how many rows reach each.
 struct SparseCounts {
@@ -170,4 +170,4 @@ class SparseTally {
     std::vector<SparseCounts> runs_;
 };
 
-}  // namespace hedgerow
+}  // namespace hedgerow::counting

@@ -12,9 +12,9 @@
 #include <numeric>
 #include <vector>
 
-#include "coins.h"
+#include "common/rng.h"
 
-namespace hedgerow {
+namespace hedgerow::records {
 
 class Selection {
  public:
@@ -32,11 +32,11 @@ class Selection {
 
     // `count` distinct rows of the pool. The search begins with some of the `first` first rows; candidates are
     // `candidates` more of all the others, drawn afresh for every call.
-    void choose(int64_t count, int64_t first, int64_t candidates, int sweeps, Coins coins, int64_t* chosen) {
+    void choose(int64_t count, int64_t first, int64_t candidates, int sweeps, Rng rng, int64_t* chosen) {
         const int64_t drawn = count + std::min(pool_ - count, candidates);
         std::iota(order_.begin(), order_.end(), 0);
         for (int64_t i = 0; i < drawn; ++i)
-            std::swap(order_[i], order_[i + coins.below(static_cast<uint32_t>((i < count ? first : pool_) - i))]);
+            std::swap(order_[i], order_[i + rng.below(static_cast<uint32_t>((i < count ? first : pool_) - i))]);
         begin(count);
         for (int sweep = 0; sweep < sweeps; ++sweep)
             if (!improve(count, drawn)) break;
@@ -51,7 +51,7 @@ class Selection {
     std::vector<float> score_;
     std::vector<int64_t> leaving_, joining_;
 
-    const uint32_t* row(int64_t place) const { return cells_.data() + order_[place] * marginals_; }
+    const uint32_t* row(int64_t index) const { return cells_.data() + order_[index] * marginals_; }
 
     void begin(int64_t count) {
         std::fill(count_.begin(), count_.end(), 0.0f);
@@ -69,15 +69,15 @@ class Selection {
         join_[c] = weights_[c] * (std::abs(off) - std::abs(off + 1));
     }
 
-    float sum(const std::vector<float>& gains, int64_t place) const {
-        const uint32_t* cells = row(place);
+    float sum(const std::vector<float>& gains, int64_t index) const {
+        const uint32_t* cells = row(index);
         float total = 0;
         for (int64_t m = 0; m < marginals_; ++m) total += gains[cells[m]];
         return total;
     }
 
-    void move(int64_t place, float by) {
-        const uint32_t* cells = row(place);
+    void move(int64_t index, float by) {
+        const uint32_t* cells = row(index);
         for (int64_t m = 0; m < marginals_; ++m) {
             count_[cells[m]] += by;
             rescore(cells[m]);
@@ -109,17 +109,17 @@ class Selection {
         return any;
     }
 
-    // The eighth of the places with the largest scores, the largest first.
-    void best(std::vector<int64_t>& places, int64_t first, int64_t last) {
-        places.resize(last - first);
-        std::iota(places.begin(), places.end(), first);
+    // The eighth of the indices with the largest scores, the largest first.
+    void best(std::vector<int64_t>& indices, int64_t first, int64_t last) {
+        indices.resize(last - first);
+        std::iota(indices.begin(), indices.end(), first);
         const auto better = [&](int64_t a, int64_t b) {
             return score_[a] != score_[b] ? score_[a] > score_[b] : order_[a] < order_[b];
         };
         const auto kept = std::min<int64_t>(last - first, 1 + (last - first) / 8);
-        std::partial_sort(places.begin(), places.begin() + kept, places.end(), better);
-        places.resize(kept);
+        std::partial_sort(indices.begin(), indices.begin() + kept, indices.end(), better);
+        indices.resize(kept);
     }
 };
 
-}  // namespace hedgerow
+}  // namespace hedgerow::records

@@ -1,17 +1,17 @@
 // hedgerow._records: rows shaped to target marginals. Public side: it never sees data.
-#include "records.h"
-
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/vector.h>
 
-#include "arrays.h"
-#include "exchange.h"
-#include "selection.h"
+#include "common/arrays.h"
+#include "records/exchange.h"
+#include "records/selection.h"
+#include "records/update.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 using namespace hedgerow;
+using namespace hedgerow::records;
 
 namespace {
 
@@ -37,9 +37,9 @@ std::vector<Target> read_targets(const std::vector<uint32_t>& sizes, const std::
     int64_t all_cells = 0;
     for (size_t i = 0; i < marginals.size(); ++i) {
         Target target{marginals[i], {}, shares[i].data(), 1};
-        for (int place : target.places) {
-            target.sizes.push_back(sizes[checked_index(place, sizes.size(), "an attribute of a marginal")]);
-            if (std::count(target.places.begin(), target.places.end(), place) != 1)
+        for (int column : target.columns) {
+            target.sizes.push_back(sizes[checked_index(column, sizes.size(), "an attribute of a marginal")]);
+            if (std::count(target.columns.begin(), target.columns.end(), column) != 1)
                 throw std::invalid_argument("the attributes of a marginal must be distinct");
         }
         target.cells = checked_cells(target.sizes, "cells of a marginal", MOST);
@@ -79,12 +79,12 @@ void update(const std::vector<CodesArray>& columns, const std::vector<uint32_t>&
     }
     for (const auto& each : shares) extents.read(each);
     extents.require_disjoint();
-    const Coins coins = read_coins(words);
+    const Rng rng = read_rng(words);
     nb::gil_scoped_release released;
     if (rows == 0) return;
-    Updater updater(codes, rows, targets, coins);
+    Updater updater(codes, rows, targets, rng);
     updater.run({iterations, decay, stride});
-    Exchange(codes, rows, targets, updater.coins()).run(exchanges);
+    Exchange(codes, rows, targets, updater.rng()).run(exchanges);
 }
 
 // Fills `self` with a selection from a pool; a free function, because it reads numpy arrays.
@@ -102,8 +102,8 @@ void make_selection(Selection* self, const std::vector<ConstCodes>& columns, con
         const auto first = static_cast<uint32_t>(all_shares.size());
         for (int64_t row = 0; row < rows; ++row) {
             uint32_t cell = 0;
-            for (size_t i = 0; i < targets[m].places.size(); ++i)
-                cell = cell * targets[m].sizes[i] + columns[targets[m].places[i]].data()[row];
+            for (size_t i = 0; i < targets[m].columns.size(); ++i)
+                cell = cell * targets[m].sizes[i] + columns[targets[m].columns[i]].data()[row];
             cells[row * targets.size() + m] = first + cell;
         }
         all_shares.insert(all_shares.end(), targets[m].shares, targets[m].shares + targets[m].cells);
@@ -117,10 +117,10 @@ void choose(Selection& selection, const Rows& chosen, int64_t first, int64_t can
     if (candidates < 0 || static_cast<int64_t>(chosen.shape(0)) > first || first > selection.pool())
         throw std::invalid_argument("more rows are asked than the pool holds");
     require_aligned(chosen);
-    const Coins coins = read_coins(words);
+    const Rng rng = read_rng(words);
     nb::gil_scoped_release released;
     const std::lock_guard<std::mutex> alone(selection.busy);
-    selection.choose(static_cast<int64_t>(chosen.shape(0)), first, candidates, sweeps, coins, chosen.data());
+    selection.choose(static_cast<int64_t>(chosen.shape(0)), first, candidates, sweeps, rng, chosen.data());
 }
 
 }  // namespace

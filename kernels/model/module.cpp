@@ -4,16 +4,17 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
-#include "arrays.h"
-#include "blocks.h"
-#include "draw.h"
-#include "elimination.h"
-#include "network.h"
-#include "partitions.h"
-#include "vectors.h"
+#include "common/arrays.h"
+#include "model/boxes.h"
+#include "model/elimination.h"
+#include "model/intervals.h"
+#include "model/marginals.h"
+#include "model/sampler.h"
+#include "model/vectors.h"
 
 namespace nb = nanobind;
 using namespace hedgerow;
+using namespace hedgerow::model;
 
 namespace {
 
@@ -53,7 +54,7 @@ void draw(Network& network, const std::vector<nb::ndarray<nb::ndim<1>, nb::c_con
           const std::vector<uint64_t>& words, bool systematic) {
     if (columns.size() != network.sizes.size()) throw std::invalid_argument("one column per attribute is needed");
     require_aligned(columns);
-    std::vector<Column> targets;
+    std::vector<CodeColumn> targets;
     Extents extents;
     const int64_t rows = columns.empty() ? 0 : static_cast<int64_t>(columns[0].shape(0));
     for (size_t attribute = 0; attribute < columns.size(); ++attribute) {
@@ -63,17 +64,17 @@ void draw(Network& network, const std::vector<nb::ndarray<nb::ndim<1>, nb::c_con
                            column.dtype().lanes == 1 && (width == 1 || width == 2 || width == 4);
         if (static_cast<int64_t>(column.shape(0)) != rows || !codes)
             throw std::invalid_argument("columns must be uint8, uint16 or uint32 arrays of the same length");
-        if (network.sizes[attribute] - 1 >> 8 * width)
+        if ((network.sizes[attribute] - 1) >> (8 * width))
             throw std::invalid_argument("a column is too narrow for the codes of its attribute");
         extents.written(column);
         targets.push_back({column.data(), width});
     }
     extents.require_disjoint();
-    const Coins coins = read_coins(words);
+    const Rng rng = read_rng(words);
     nb::gil_scoped_release released;
     const Busy alone(network.busy);
     const NoDenormals flushed;
-    Sampler(network, targets, rows, coins, systematic).draw();
+    Sampler(network, targets, rows, rng, systematic).draw();
 }
 
 void contract_tensors(const std::vector<int64_t>& sizes, const std::vector<Input>& inputs,
@@ -97,40 +98,40 @@ void contract_tensors(const std::vector<int64_t>& sizes, const std::vector<Input
     extents.written(out).require_disjoint();
     nb::gil_scoped_release released;
     const NoDenormals flushed;
-    const Nest nest(axes, kept, sizes);
+    const LoopNest nest(axes, kept, sizes);
     (logarithms ? contract_logarithms : contract)(nest, values.data(), out.data(), count);
 }
 
-void gather(const Blocks& blocks, const Input& marginals, Output& out) {
-    if (static_cast<int64_t>(marginals.shape(0)) != blocks.leaf_cells ||
-        static_cast<int64_t>(out.shape(0)) != blocks.block_cells)
-        throw std::invalid_argument("marginals and blocks must have one number per cell");
-    require_aligned(marginals);
+void gather(const Marginals& marginals, const Input& leaves, Output& out) {
+    if (static_cast<int64_t>(leaves.shape(0)) != marginals.leaf_cells ||
+        static_cast<int64_t>(out.shape(0)) != marginals.marginal_cells)
+        throw std::invalid_argument("leaves and marginals must have one number per cell");
+    require_aligned(leaves);
     require_aligned(out);
-    Extents().written(out).read(marginals).require_disjoint();
+    Extents().written(out).read(leaves).require_disjoint();
     nb::gil_scoped_release released;
     const NoDenormals flushed;
-    blocks.gather(marginals.data(), out.data());
+    marginals.gather(leaves.data(), out.data());
 }
 
-void scatter(const Blocks& blocks, const Input& values, Output& leaves) {
-    if (static_cast<int64_t>(leaves.shape(0)) != blocks.leaf_cells ||
-        static_cast<int64_t>(values.shape(0)) != blocks.block_cells)
-        throw std::invalid_argument("leaves and blocks must have one number per cell");
+void scatter(const Marginals& marginals, const Input& values, Output& leaves) {
+    if (static_cast<int64_t>(leaves.shape(0)) != marginals.leaf_cells ||
+        static_cast<int64_t>(values.shape(0)) != marginals.marginal_cells)
+        throw std::invalid_argument("leaves and marginals must have one number per cell");
     require_aligned(values);
     require_aligned(leaves);
     Extents().written(leaves).read(values).require_disjoint();
     nb::gil_scoped_release released;
-    blocks.scatter(values.data(), leaves.data());
+    marginals.scatter(values.data(), leaves.data());
 }
 
-void project(Blocks& blocks, Output& values) {
-    if (static_cast<int64_t>(values.shape(0)) != blocks.block_cells)
-        throw std::invalid_argument("blocks must have one number per cell");
+void project(Marginals& marginals, Output& values) {
+    if (static_cast<int64_t>(values.shape(0)) != marginals.marginal_cells)
+        throw std::invalid_argument("marginals must have one number per cell");
     require_aligned(values);
     nb::gil_scoped_release released;
-    const Busy alone(blocks.busy);
-    blocks.project(values.data());
+    const Busy alone(marginals.busy);
+    marginals.project(values.data());
 }
 
 using Pairs = std::vector<nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>>;
@@ -173,10 +174,10 @@ void add_combination(const std::vector<double>& factors, const Pairs& vectors, O
 std::vector<double> tilts(int count, int attempt) {
     const uint64_t words[4] = {0x9E3779B97F4A7C15ULL, 0xBF58476D1CE4E5B9ULL, 0x94D049BB133111EBULL,
                                static_cast<uint64_t>(attempt)};
-    Coins coins(words);
-    for (int i = 0; i < 16; ++i) coins.word();
+    Rng rng(words);
+    for (int i = 0; i < 16; ++i) rng.word();
     std::vector<double> result(count);
-    for (double& tilt : result) tilt = 0.9 + 0.2 * coins.uniform();
+    for (double& tilt : result) tilt = 0.9 + 0.2 * rng.uniform();
     return result;
 }
 
@@ -232,7 +233,7 @@ Splits split_sequence(const Input& counts, const std::vector<int64_t>& shape, in
         throw std::invalid_argument("a table needs one count per cell of its shape");
     check_counts(counts);
     nb::gil_scoped_release released;
-    return BoxSplitter(counts.data(), shape, by_mass ? Worth::mass : Worth::error).run(most);
+    return BoxSplitter(counts.data(), shape, by_mass ? Criterion::mass : Criterion::error).run(most);
 }
 
 void label_cells(const Splits& splits, int64_t blocks,
@@ -258,11 +259,11 @@ NB_MODULE(_model, m) {
         .def("value", &value)
         .def("ratio", &ratio)
         .def_ro("logarithms", &Network::logarithms);
-    nb::class_<Blocks>(m, "Blocks")
+    nb::class_<Marginals>(m, "Marginals")
         .def(nb::init<const std::vector<int64_t>&, const std::vector<Axes>&, const std::vector<std::pair<int, Axes>>&,
                       std::vector<double>, const std::vector<Axes>&>(),
-             nb::arg("sizes"), nb::arg("leaves"), nb::arg("blocks"), nb::arg("precisions"), nb::arg("overlaps"))
-        .def("gather", &gather, nb::arg("marginals"), nb::arg("out").noconvert())
+             nb::arg("sizes"), nb::arg("leaves"), nb::arg("marginals"), nb::arg("precisions"), nb::arg("overlaps"))
+        .def("gather", &gather, nb::arg("leaves"), nb::arg("out").noconvert())
         .def("scatter", &scatter, nb::arg("values"), nb::arg("leaves").noconvert())
         .def("project", &project, nb::arg("values").noconvert());
     nb::class_<Merges>(m, "Merges").def_ro("boundaries", &Merges::boundaries).def_ro("errors", &Merges::errors);

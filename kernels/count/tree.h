@@ -7,9 +7,9 @@
 #include <stdexcept>
 #include <vector>
 
-#include "columns.h"
+#include "count/columns.h"
 
-namespace hedgerow {
+namespace hedgerow::counting {
 
 // Node i splits on attribute split[i] and sends code c to node child[i] + c; a leaf has split −1 and child[i] is
 // its number. Every row takes as many steps as the deepest leaf is deep, and a leaf steps to itself over a column
@@ -77,4 +77,4 @@ class Tree {
     size_t depth_ = 0;
 };
 
-}  // namespace hedgerow
+}  // namespace hedgerow::counting

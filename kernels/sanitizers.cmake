@@ -1,0 +1,13 @@
+# What `make sanitize` builds, apart from everything that is installed: see kernels/sanitized.
+set(HEDGEROW_SANITIZE "" CACHE STRING "address (with undefined behaviour), thread, or nothing")
+if(HEDGEROW_SANITIZE STREQUAL "address")
+  set(sanitizers -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all)
+elseif(HEDGEROW_SANITIZE STREQUAL "thread")
+  set(sanitizers -fsanitize=thread)
+elseif(HEDGEROW_SANITIZE)
+  message(FATAL_ERROR "HEDGEROW_SANITIZE is address or thread")
+endif()
+if(HEDGEROW_SANITIZE)
+  add_compile_options(${sanitizers} -g -fno-omit-frame-pointer)
+  add_link_options(${sanitizers})
+endif()
