@@ -17,7 +17,7 @@
 namespace hedgerow {
 
 // Cells that can be numbered, where the occupied ones alone are held; and cells that are held one by one.
-constexpr std::int64_t MOST_NUMBERED = std::int64_t{1} << 62, MOST_DENSE = std::int64_t{1} << 31;
+constexpr std::int64_t MOST_NUMBERED = std::int64_t{1} << 62, MOST_DENSE = std::int64_t{1} << 27;
 
 inline std::uint64_t cells_of(const std::vector<std::uint64_t> &shape) {
     return static_cast<std::uint64_t>(checked_cells(shape, "a query's cells (2^62 can be numbered)", MOST_NUMBERED));
