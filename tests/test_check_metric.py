@@ -37,7 +37,7 @@ NOTHING = 3
 def elsewhere(tmp_path, monkeypatch):
     """The module of the page about metrics, and more."""
     (tmp_path / "modes.py").write_text(MODULE)
-    (tmp_path / "elsewhere.py").write_text(MODULE + MORE)
+    (tmp_path / "metrics_elsewhere.py").write_text(MODULE + MORE)
     monkeypatch.syspath_prepend(str(tmp_path))
     return tmp_path
 
@@ -96,22 +96,22 @@ def test_what_is_about_risk_and_about_the_real_rows():
 
 
 def test_a_metric_made_elsewhere(elsewhere):
-    for name in ("elsewhere:Modes", "elsewhere:MODES"):
+    for name in ("metrics_elsewhere:Modes", "metrics_elsewhere:MODES"):
         check_metric(name)
         report = evaluate(opm.generate(50), opm.generate(50), Schema.parse(opm.SCHEMA), metrics=["tvd1", name])
         assert report["modes"] == report["tvd1"] == 0
-    settled = settled_metrics(["elsewhere:Modes", "tvd2", "tvd1"], None, ())
-    assert list(settled) == ["tvd1", "tvd2", "elsewhere:Modes"]
+    settled = settled_metrics(["metrics_elsewhere:Modes", "tvd2", "tvd1"], None, ())
+    assert list(settled) == ["tvd1", "tvd2", "metrics_elsewhere:Modes"]
     assert list(shown_figures(settled.values())) == ["tvd1", "tvd2", "modes"]
     for name, said in (
-        ("elsewhere:NOTHING", "not a metric"),
-        ("elsewhere:Nowhere", "has no metric"),
+        ("metrics_elsewhere:NOTHING", "not a metric"),
+        ("metrics_elsewhere:Nowhere", "has no metric"),
         ("no.where:X", "import"),
     ):
         with pytest.raises(OptionError, match=said):
             find(name)
     with pytest.raises(OptionError, match='figure "tvd1" of the metric "clash"'):
-        settled_metrics(["tvd1", "elsewhere:CLASH"], None, ())
+        settled_metrics(["tvd1", "metrics_elsewhere:CLASH"], None, ())
 
 
 def test_the_page_about_metrics(elsewhere, monkeypatch):
@@ -126,7 +126,7 @@ def test_the_page_about_metrics(elsewhere, monkeypatch):
 
 def test_the_commands_take_it_too(hedgerow, people, elsewhere):
     env = {"PYTHONPATH": str(elsewhere)}
-    given = ("people.parquet", "-s", "people.yaml", "--metrics", "tvd1,elsewhere:Modes", "-q")
+    given = ("people.parquet", "-s", "people.yaml", "--metrics", "tvd1,metrics_elsewhere:Modes", "-q")
     done = hedgerow("evaluate", "people.parquet", *given, "--report", "page.html", env=env)
     assert done.code == 0, done.err
     assert "modes                 0.0 %  columns whose most frequent value is another one" in done.out

@@ -231,6 +231,8 @@ def test_a_header_that_was_cut_short_is_no_payment_and_one_that_was_damaged_may_
         (tmp_path / "j").write_bytes(flipped)
         with Claim(tmp_path / "j") as claim:
             assert claim.begun
+        with pytest.raises(BudgetError, match="is damaged at its beginning"):
+            Journal(tmp_path / "j", RUN, resume=True)
 
 
 def _header(path):

@@ -284,8 +284,8 @@ def kill_other(campaign):
 
 # ------------------------------------------------------------ the campaign
 
-FEW = {kill_synth: 10, kill_synth_with_page: 6, kill_sample: 3, kill_ledger: 3, kill_evaluate: 3, kill_other: 4}
-KINDS = FEW | {kill_compare: 2}
+FEW = {kill_synth: 10, kill_synth_with_page: 6, kill_sample: 2, kill_ledger: 3, kill_evaluate: 3, kill_other: 4}
+KINDS = FEW | {kill_compare: 1}
 """How often each is killed, of so many."""
 
 

@@ -11,7 +11,7 @@
 namespace hedgerow::counting {
 
 // Cells that can be numbered, where the occupied ones alone are held; and cells that are held one by one.
-constexpr int64_t MOST_NUMBERED = int64_t{1} << 62, MOST_DENSE = int64_t{1} << 31;
+constexpr int64_t MOST_NUMBERED = int64_t{1} << 62, MOST_DENSE = int64_t{1} << 27;
 
 inline uint64_t cells_of(const std::vector<uint64_t>& shape) {
     return static_cast<uint64_t>(checked_cells(shape, "a query's cells (2^62 can be numbered)", MOST_NUMBERED));

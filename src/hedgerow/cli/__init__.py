@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
@@ -9,6 +10,7 @@ from typing import Any
 
 STOPPED = 130
 _ENDED = "stopped; no half-written file was left, and what was debited stays debited."
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _asked_to_end: list[int] = []
 """The signals that asked the command to end."""
 
@@ -20,7 +22,8 @@ def main() -> None:
     named by its type and place alone, because its text could quote a private row.
     """
     _asked_to_end.clear()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    atexit.register(_too_late)
+    for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup, or the background work of a shell
             signal.signal(number, _interrupt)
     try:
@@ -96,6 +99,12 @@ def _interrupt(number: int, _: object) -> None:
     """A request to end is treated like Ctrl-C, so that partial files are removed."""
     _asked_to_end.append(number)
     raise KeyboardInterrupt
+
+
+def _too_late() -> None:
+    """The command has ended; a signal would only disturb the interpreter while it takes itself down."""
+    for number in _ENDING:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _usage_error(kind: type[Exception]) -> Any:

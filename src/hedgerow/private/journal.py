@@ -201,9 +201,14 @@ class Journal:
             return  # nothing was paid
         self._opened = self._paid = True
         header, records, end = _records(_contents(self._claim.held))
-        run = {} if header is None else header.value["run"]
+        if header is None:
+            raise BudgetError(
+                f'"{self.path}" is damaged at its beginning, so nothing can go on with it. Nothing was read. '
+                "Hint: delete it to give up what was paid; the ledger keeps the debit."
+            )
+        run = header.value["run"]
         differing = [key for key in self._run if run.get(key) != self._run[key]]
-        if header is None or differing:
+        if differing:
             raise BudgetError(
                 f'"{self.path}" belongs to another run: its {", ".join(differing)} is not the one given. '
                 "Nothing was read. Hint: repeat the command that was stopped, with --resume."
