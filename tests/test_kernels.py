@@ -5,6 +5,7 @@ import ast
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -239,6 +240,31 @@ def test_every_name_that_is_exported_is_explained_in_the_stub(module):
 
 
 # the machine
+
+
+def test_one_object_serves_several_threads():
+    """They wait for each other: its working space is one."""
+    rng = np.random.default_rng(0)
+    structure = [[0, 1], [1, 2]], [([0], [1]), ([1, 2], [2]), ([3], [])]
+    network = _model.Network([150, 160, 170], *structure, [])
+    cells = 150 * 160 + 160 * 170
+    potentials, expected = rng.normal(size=cells), np.empty(cells)
+    network.calibrate(potentials, expected)
+    columns = [rng.integers(0, 4, 300).astype(np.uint32)]
+    selection = _records.Selection(columns, [4], [[0]], [np.full(4, 0.25)], [1.0])
+    alone = np.zeros(40, dtype=np.int64)
+    selection.choose(alone, 300, 100, 5, WORDS)
+
+    def work(_):
+        marginals, chosen = np.empty(cells), np.zeros(40, dtype=np.int64)
+        for _ in range(20):
+            network.calibrate(potentials, marginals)
+            network.draw([np.zeros(50, dtype=np.uint8) for _ in range(3)], WORDS, True)
+            selection.choose(chosen, 300, 100, 5, WORDS)
+        return np.array_equal(marginals, expected) and np.array_equal(chosen, alone)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(4)))
 
 
 @pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="a sanitizer needs all of the address space")

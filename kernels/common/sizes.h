@@ -1,4 +1,4 @@
-// Sizes that never wrap. Cells of a table, places in a flat vector, rows times columns: whatever is computed from an
+// Sizes that never wrap. Cells of a table, offsets into a flat vector, rows times columns: whatever is computed from an
 // argument is computed here, before anything is allocated or addressed, and refused in one sentence where it is more
 // than a table can have. Arguments may come from a file that a stranger wrote.
 #pragma once
