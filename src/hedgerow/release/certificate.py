@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 FORMAT = "hedgerow certificate 2"
 UNSAFE = "noise drawn from a given seed: anyone who knows the seed can take the noise away"
 REHEARSAL = "a rehearsal on made-up rows"
-ENDED_EARLY = "The method was told that its time was up (--max-time) and took fewer rounds than it otherwise would."
+ENDED_EARLY = "The method was told that its time was up (--max-time) and did less than it otherwise would."
 PUBLIC = "A public table was used; the publisher asserts that it does not depend on the private rows."
 OPINION = 1e-3
 """By what part another accountant's ε may exceed ours: it rounds losses up."""
@@ -238,7 +238,11 @@ def _check_schema(certificate: Certificate, schema: Schema) -> None:
     said = (certificate.person, certificate.rows_per_person, certificate.dataset, list(certificate.discovered))
     if said != (schema.person is not None, schema.max_rows_per_person, schema.dataset, schema.discovered):
         raise ReleaseError("the certificate and the schema differ on the unit, the dataset or what was discovered.")
-    known = certificate.void in (None, UNSAFE, REHEARSAL, PRINTED) and set(certificate.notes) <= {ENDED_EARLY, PUBLIC}
+    known = certificate.void in (None, UNSAFE, REHEARSAL, PRINTED) and set(certificate.notes) <= {
+        ENDED_EARLY,
+        editions.ENDED_EARLY,
+        PUBLIC,
+    }
     if not known:
         raise ReleaseError("the certificate holds a note that Hedgerow does not write.")
 

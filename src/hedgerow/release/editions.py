@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hedgerow.release.certificate import Certificate
 
 FIRST = "hedgerow certificate 1"
+ENDED_EARLY = "The method was told that its time was up (--max-time) and took fewer rounds than it otherwise would."
 
 
 def stated_in_first(certificate: Certificate) -> Guarantee | None:
