@@ -62,7 +62,7 @@ test-kernels: $(VENV)/ready-test
 
 test-engines: $(VENV)/ready-engines
 	@echo "==> tests of every method on every database"
-	@$(BIN)/python -m pytest -n 2 --dist loadfile -m '' -rs tests/test_engine.py tests/test_databases.py tests/test_identity.py
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m '' -rs tests/private/engines/test_engine.py tests/private/engines/test_databases.py tests/laws/test_identity.py
 
 lint: $(VENV)/ready-test
 	@echo "==> lint"
@@ -83,7 +83,7 @@ audit: $(VENV)/ready-test
 # TESTS names other files, CALLS and INPUTS other numbers; SANITIZER=thread looks for data races instead.
 # Left out: what starts a browser, a database server or Java, which do not run under a sanitizer's runtime.
 SANITIZER ?= address
-TESTS     ?= tests --ignore tests/test_browser.py --ignore tests/test_databases.py
+TESTS     ?= tests --ignore tests/pages/test_browser.py --ignore tests/private/engines/test_databases.py
 CALLS     ?= 1000000
 INPUTS    ?= 100000
 sanitize: $(VENV)/ready-test
@@ -95,9 +95,9 @@ sanitize: $(VENV)/ready-test
 	@echo "==> tests"
 	@kernels/sanitized $(SANITIZER) -m pytest -p no:cacheprovider $(TESTS)
 	@echo "==> $(CALLS) random calls of the kernels"
-	@kernels/sanitized $(SANITIZER) tests/kernel_calls.py $(CALLS)
+	@kernels/sanitized $(SANITIZER) tests/support/kernel_calls.py $(CALLS)
 	@echo "==> $(INPUTS) releases of a stranger"
-	@kernels/sanitized $(SANITIZER) tests/fuzz_releases.py $(INPUTS)
+	@kernels/sanitized $(SANITIZER) tests/support/fuzz_releases.py $(INPUTS)
 
 bench: $(VENV)/ready-bench $(VENV)/ready-engines
 	@$(BIN)/python -m bench

@@ -17,7 +17,6 @@ from hedgerow.samples import opm
 settings.register_profile("quick", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("quick")
 
-ROOT = Path(__file__).resolve().parent.parent
 REAL_TABLES = Path(os.environ.get("HEDGEROW_DATA", "HEDGEROW_DATA-is-not-set"))
 """Nothing outside the repository is looked for but in this folder."""
 

@@ -1,7 +1,6 @@
 """rdt: one stack of leaf counts, synthetic rows alone in the trees; and the printed procedure, which replay catches."""
 
 import importlib
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,8 +16,8 @@ from hedgerow.models.model import block_coins
 from hedgerow.private.ledger import Ledger
 from hedgerow.progress import Limits, Progress
 from hedgerow.samples import opm
+from repository import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 SCHEMA = hr.Schema.parse(opm.SCHEMA.split("  pay:")[0])
 
 

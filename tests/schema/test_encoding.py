@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,8 @@ from hypothesis import strategies as st
 from hedgerow.coded.domain import Attribute
 from hedgerow.errors import OptionError, SchemaError
 from hedgerow.schema import Schema
+from repository import ROOT
 
-ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "docs" / "use" / "examples"
 
 

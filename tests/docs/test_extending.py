@@ -7,7 +7,6 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +14,9 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-PAGES = Path(__file__).resolve().parent.parent / "docs" / "extend"
+from repository import ROOT
+
+PAGES = ROOT / "docs" / "extend"
 BLOCK = re.compile(r"^```(\w*)(?: file=(\S+))?\n(.*?)^```$", re.M | re.S)
 PEOPLE = """
 columns:

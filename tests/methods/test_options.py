@@ -3,7 +3,6 @@
 import dataclasses
 import re
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,8 +11,9 @@ from hypothesis import strategies as st
 from hedgerow import methods
 from hedgerow.errors import OptionError
 from hedgerow.methods.option import Option, Options, declared, option
+from repository import ROOT
 
-PAGES = Path(__file__).resolve().parent.parent / "docs" / "understand" / "methods"
+PAGES = ROOT / "docs" / "understand" / "methods"
 OPTIONS = [(name, option) for name in methods.names() for option in declared(methods.find(name))]
 
 

@@ -9,7 +9,6 @@ import sys
 import zipfile
 import zlib
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -32,8 +31,9 @@ from hedgerow.release import archive
 from hedgerow.release.bundle import Release, verify
 from hedgerow.release.certificate import second_opinion
 from models_by_hand import structures
+from repository import CORPUS
 
-CORPUS = sorted((Path(__file__).parent / "corpus").rglob("*.release"))
+RELEASES = sorted(CORPUS.glob("*.release"))
 ABOUT = About("counting", "Counting", "Counts rows.", "One count.", "none")
 
 
@@ -263,7 +263,7 @@ def test_what_no_model_asks_for_is_refused():
 @pytest.fixture
 def saved(tmp_path):
     path = tmp_path / "x.release"
-    path.write_bytes(CORPUS[0].read_bytes())
+    path.write_bytes(RELEASES[0].read_bytes())
     return path
 
 
@@ -432,7 +432,7 @@ def test_one_spelling(saved):
         lambda data: data + b" ",
         lambda data: data.replace(b'"kind"', b'"kind": 1,\n "kind"', 1),
     ):
-        saved.write_bytes(CORPUS[0].read_bytes())
+        saved.write_bytes(RELEASES[0].read_bytes())
         members = archive.read(saved)
         members["model.json"] = respell(members["model.json"])
         write(saved, members)
@@ -452,7 +452,7 @@ def test_members_stand_in_one_order(saved):
 
 
 def test_a_signature_is_a_key_and_a_signature(saved):
-    saved.write_bytes(next(path for path in CORPUS if path.stem == "signed").read_bytes())
+    saved.write_bytes(next(path for path in RELEASES if path.stem == "signed").read_bytes())
     members = archive.read(saved)
     verify(saved)
     signature = json.loads(members["signature.json"])
@@ -465,7 +465,7 @@ def test_a_signature_is_a_key_and_a_signature(saved):
 
 def test_one_array_stands_for_one_answer(saved):
     """A hundred thousand queries that share an array of a few kilobytes would each make a copy of it."""
-    saved.write_bytes(next(path for path in CORPUS if path.stem == "graphical").read_bytes())
+    saved.write_bytes(next(path for path in RELEASES if path.stem == "graphical").read_bytes())
     members = archive.read(saved)
     answers = json.loads(members["answers.json"])
     measured = next(answer for answer in answers if answer["measurements"])
@@ -685,7 +685,7 @@ def test_a_method_that_returns_another_model_than_it_says_leaves_no_file(elsewhe
 # ---------------------------------------------------------------- for ever, and under fire
 
 
-@pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", RELEASES, ids=lambda path: path.stem)
 def test_releases_of_older_versions_are_read_for_ever(path, tmp_path):
     release, confirmed = verify(path)
     assert confirmed
@@ -701,7 +701,7 @@ def test_the_corpus_has_a_model_of_every_kind():
     from hedgerow import models
 
     found = set()
-    for path in CORPUS:
+    for path in RELEASES:
         about = json.loads(archive.read(path)["model.json"])
         while about:
             found.add(about["kind"])

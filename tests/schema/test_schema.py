@@ -17,7 +17,6 @@ from hedgerow.errors import HedgerowError, InputError, OptionError, SchemaError,
 from hedgerow.schema import Schema
 from hedgerow.schema.schema import KINDS
 
-ROOT = Path(__file__).parent.parent
 HEAD = "dataset: people\ncolumns:\n"
 
 

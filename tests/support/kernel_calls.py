@@ -1,7 +1,7 @@
 """Random calls of the compiled modules: arguments that fit, of which some are then replaced by hostile ones.
 
 A call either does what it says or raises an ordinary exception; nothing else may happen. As a program it makes many
-calls and says how they ended: python tests/kernel_calls.py CALLS [FIRST]
+calls and says how they ended: python tests/support/kernel_calls.py CALLS [FIRST]
 """
 
 import math

@@ -5,7 +5,6 @@ import json
 import shutil
 import zipfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -25,9 +24,10 @@ from hedgerow.pages.release import release_page
 from hedgerow.private.ledger import Ledger, confirm_entry
 from hedgerow.release.bundle import verify
 from hedgerow.release.certificate import second_opinion
+from repository import EDITIONS
 
 SCHEMA = hr.Schema.parse("dataset: people\ncolumns: {a: {type: code, size: 3}, b: {type: code, size: 2}}")
-FIRST = Path(__file__).parent / "editions" / "first.release"
+FIRST = EDITIONS / "first.release"
 """Half of ε = 1 was spent, and a ledger debited, by a version that stated ε = 0.696 and an entry number."""
 
 

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,10 +14,11 @@ from hedgerow.errors import TableError
 from hedgerow.private.engines import open_engine
 from hedgerow.private.sources.source import open_source
 from hedgerow.schema import Schema
+from repository import ROOT
 
 CANARY = "canary-4711"
 SCHEMA = "dataset: d\ncolumns: {a: {type: category, values: [x, y], other: true}}\n"
-PROGRAM = Path(__file__).with_name("damaging.py")
+PROGRAM = ROOT / "tests" / "support" / "damaging.py"
 
 
 def read_damaged(seed, cases, folder):

@@ -3,7 +3,6 @@
 import random
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -16,8 +15,9 @@ from hedgerow.private.evaluate.evaluation import settled_metrics, shown_figures
 from hedgerow.private.evaluate.marginals import tvd1
 from hedgerow.samples import opm
 from hedgerow.schema import Schema
+from repository import ROOT
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "extend" / "metric.md"
+PAGE = ROOT / "docs" / "extend" / "metric.md"
 MODULE, USE = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
 MORE = """
 

@@ -2,7 +2,7 @@
 
 Every input ends as a ReleaseError or as a release that draws rows of its domain. Anything else is a finding.
 
-    python tests/fuzz_releases.py COUNT [SEED]     COUNT inputs, one in fifty of them a file
+    python tests/support/fuzz_releases.py COUNT [SEED]     COUNT inputs, one in fifty of them a file
 
 A finding names the seed and the number of its input; `one(seed, number)` makes it again.
 """
@@ -30,8 +30,8 @@ from hedgerow.models.stored import Allowance, Stored
 from hedgerow.release import archive
 from hedgerow.release.bundle import verify
 from hedgerow.schema import Schema
+from repository import CORPUS
 
-CORPUS = Path(__file__).parent / "corpus" / "releases-0.1"
 MEMORY, STEPS = 256 << 20, 1 << 38
 SECONDS = 60
 """An input that takes longer ends the campaign, with a trace of where it stood."""

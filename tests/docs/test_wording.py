@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from conftest import ROOT
+from repository import ROOT
 
 FALSE = {
     "the C library's last bits differ between machines": (

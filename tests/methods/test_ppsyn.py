@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hedgerow as hr
-from conftest import ROOT
 from hedgerow.audit import Violation
 from hedgerow.audit.method import BUDGETS, KINDS, Pair, pairs, replay_pair
 from hedgerow.budget.amounts import Amount, Currency
@@ -26,6 +25,7 @@ from hedgerow.private.ledger import Ledger
 from hedgerow.private.vault import Vault
 from hedgerow.progress import Limits, Progress
 from hedgerow.samples import opm
+from repository import ROOT
 
 SCHEMA = hr.Schema.parse(opm.SCHEMA)
 
