@@ -45,7 +45,9 @@ def integers(draw: st.DrawFn) -> dict[str, Any]:
         inner = st.lists(st.integers(low + 1, high - 1), min_size=1, max_size=5, unique=True).map(sorted)
         column["bins"] = draw(st.one_of(st.integers(1, 20), inner))
         column["closed"] = draw(st.sampled_from(["left", "right"]))
-    if "bins" in column and draw(st.booleans()):
+    else:
+        column["bins"] = high - low + 1  # a cell for each value
+    if "closed" in column and draw(st.booleans()):
         column["heaps"] = draw(st.sampled_from([[100, 20, 50, 25, 10, 5, 2], [7], [10, 3], [1000, 5]]))
     if draw(st.booleans()):
         column["special"] = draw(st.lists(st.integers(low - 5, high + 5), max_size=3, unique=True))
@@ -66,6 +68,35 @@ def reals(draw: st.DrawFn) -> dict[str, Any]:
     if draw(st.booleans()):
         column["special"] = [low, high + 1]
     return column
+
+
+@st.composite
+def cut(draw: st.DrawFn) -> dict[str, Any]:
+    """Columns as a discovery leaves them: cells of leaves, with gaps, on a grid of any fineness."""
+    decimals = draw(st.integers(0, 6))
+    low = draw(st.integers(-(10**9), 10**9))
+    ends = draw(st.lists(st.integers(0, 10**6), min_size=2, max_size=16, unique=True).map(sorted))
+    high = low + ends[-1] + draw(st.integers(0, 10**6))
+    integer = decimals == 0 and draw(st.booleans())
+    unit = (lambda step: step) if integer else (lambda step: step / 10**decimals)
+    leaves = [
+        [unit(low + a), unit(low + b), draw(st.integers(1, 10**6))] for a, b in zip(ends[::2], ends[1::2], strict=False)
+    ]
+    single = draw(st.sampled_from([None, 0]))
+    if single is not None:
+        leaves[0][1] = leaves[0][0]
+    cells: list[list[Any]] = []
+    for leaf in leaves:
+        if cells and draw(st.booleans()):
+            cells[-1].append(leaf)
+        else:
+            cells.append([leaf])
+    column: dict[str, Any] = {"type": "integer" if integer else "number", "min": unit(low), "max": unit(high)}
+    if not integer:
+        column["decimals"] = decimals
+    if draw(st.booleans()):
+        column["special"] = [unit(low + ends[0] + 1), unit(high + 1)]
+    return column | {"leaves": cells, "discovered": True}
 
 
 @st.composite
@@ -95,6 +126,7 @@ categories = st.fixed_dictionaries(
 declarations = st.one_of(
     integers(),
     reals(),
+    cut(),
     calendar(),
     categories,
     st.just({"type": "boolean"}),
@@ -186,6 +218,7 @@ def test_the_laws_catch_mutants(monkeypatch: pytest.MonkeyPatch) -> None:
         {"type": "integer", "min": 0, "max": 1000, "bins": 25},
         {"type": "integer", "min": 0, "max": 5, "missing": {"39": "unknown"}},
         {"type": "number", "min": 0, "max": 115, "bins": 10, "special": [39]},
+        {"type": "number", "min": 0, "max": 115, "decimals": 2, "leaves": [[[0, 5, 1]], [[39, 39, 3]], [[70, 80, 1]]]},
         {"type": "code", "size": 100},
         {"type": "category", "values": ["39", "40"]},
         {"type": "category", "values": ["40"], "missing": {"39": "unknown"}},
@@ -342,6 +375,31 @@ DECLARED: list[tuple[dict[str, Any], list[Any], list[Any]]] = [
         [0.0, 2.5, 10.0],
         [10.1, float("inf")],
     ),
+    (
+        {
+            "type": "integer",
+            "min": -5,
+            "max": 10**7,
+            "leaves": [[[-5, -5, 9]], [[0, 0, 5], [1, 90, 3]], [[99, 999, 1]]],
+        },
+        [-5, 0, 50, 95, 99, 10**7],
+        [-6, 10**7 + 1],
+    ),
+    (
+        {
+            "type": "number",
+            "min": -1.5,
+            "max": 1e6,
+            "decimals": 2,
+            "other": True,
+            "missing": {"-8": "no"},
+            "special": [0, 11.77],
+            "leaves": [[[-1.5, -0.01, 9], [0, 11.76, 1]], [[11.77, 11.78, 2]], [[50, 60, 1]]],
+        },
+        [-1.5, 0.0, 3.14, 11.77, 20.0, 30.995, 55.0, 1e6],
+        [-1.51, 1e6 + 0.01, float("inf"), 1e300],
+    ),
+    ({"type": "number", "min": 0, "max": 10, "decimals": 1, "bins": [2.5, 3]}, [0.0, 2.4, 2.5, 2.75, 10.0], [10.1]),
     ({"type": "category", "values": ["low", "mid", "high"], "ordered": True}, ["low", "high"], ["LOW", "low "]),
     ({"type": "category", "values": ["é", "東京", "06001"], "other": True, "missing": True}, ["é", "06001"], ["e"]),
     ({"type": "boolean", "missing": True}, [True, False], ["maybe"]),

@@ -7,11 +7,10 @@ import pytest
 import hedgerow as hr
 from hedgerow.audit.method import Pair, replay_pair
 from hedgerow.audit.replay import Violation
-from hedgerow.coded.measurement import Measurement, Noise
 from hedgerow.errors import SchemaError
 from hedgerow.methods.independent import Independent
 from hedgerow.private.bounding import Holders
-from hedgerow.private.discovery import _consistent, _dyadic
+from hedgerow.private.discovery import SHARE_MOST, Discoveries
 from hedgerow.release.bundle import verify
 
 SCHEMA = """
@@ -20,7 +19,7 @@ person: id
 max_rows_per_person: 3
 columns:
   city: {type: category, values: private}
-  spent: {type: number, min: 0, max: 1000, bins: private, missing: true}
+  spent: {type: number, min: 0, max: 1000, decimals: 2, missing: true}
   visits: {type: integer, min: 0, max: 40, bins: private}
 """
 
@@ -44,16 +43,19 @@ def test_common_values_are_found_rare_ones_become_other_and_bins_follow_the_data
     columns = release.schema.to_dict()["columns"]
     assert columns["city"]["values"] == ["Ghent", "Graz", "Lyon", "Turin"]
     assert columns["city"]["discovered"]
-    edges = np.array(columns["spent"]["bins"])
+    edges = np.array([cell[0][0] for cell in columns["spent"]["leaves"]])
     assert len(edges) > 5
-    assert np.median(edges) < 60, "quantile bins crowd where the rows are, not evenly up to 1000"
+    assert np.median(edges) < 60, "cells crowd where the rows are, not evenly up to 1000"
     assert release.certificate.spent == release.certificate.whole
-    assert [charge.purpose for charge in release.certificate.charges] == ["discover", "measure", "measure", "measure"]
+    purposes = [charge.purpose for charge in release.certificate.charges]
+    assert purposes[0] == "discover"
+    assert set(purposes[1:]) == {"measure"}
     release.save(tmp_path / "x.release")
     assert b"Atlantis" not in (tmp_path / "x.release").read_bytes()
     _, confirmed = verify(tmp_path / "x.release")
     assert any("the guarantee is that of the whole budget" in line for line in confirmed)
     drawn = release.sample(2000).to_pydict()
+    assert all(value is None or value == round(value, 2) for value in drawn["spent"])
     assert set(drawn["city"]) <= {"Ghent", "Graz", "Lyon", "Turin", "other"}
     assert release.certificate.guarantee.delta == 1e-9
     assert 0 < release.certificate.spent.delta <= 1.001e-10
@@ -106,30 +108,33 @@ def test_a_person_counts_for_at_most_so_many_values_and_no_one_elses_matter():
     assert {k: v for k, v in second.items() if k != "v"} == {k: v for k, v in first.items() if k != "v"}
 
 
-def test_consistent_dyadic_counts_reproduce_exact_ones_and_average_noisy_ones():
-    domain = hr.Schema.parse("columns: {x: {type: number, min: 0, max: 1, bins: 16}}").encoding().domain
-    queries = _dyadic(domain, 16)
-    assert [query.cells for query in queries] == [2, 4, 8, 16]
-    coins = np.random.default_rng(0)
-    exact = coins.integers(0, 100, domain["x"].size)
-    exact[16:] = 0
-    noise = Noise("gaussian", 1.0)
-    levels = [Measurement(query, query.aggregate(exact).astype(np.int64), noise) for query in queries]
-    assert _consistent(levels) == pytest.approx(exact[:16])
-    # least squares: compare with the plain solution
-    noisy = [Measurement(m.query, m.values + coins.integers(-5, 6, len(m.values)), noise) for m in levels]
-    design = np.vstack([np.kron(np.eye(1 << (k + 1)), np.ones(1 << (3 - k))) for k in range(4)])
-    plain = np.linalg.lstsq(design, np.concatenate([m.values for m in noisy]), rcond=None)[0]
-    assert _consistent(noisy) == pytest.approx(plain)
-
-
 def test_a_dry_run_states_what_discoveries_will_cost(hedgerow, tmp_path):
     (tmp_path / "s.yaml").write_text(SCHEMA)
     done = hedgerow("synth", "unopened.csv", "-s", "s.yaml", "-e", 1, "-m", "independent", "--dry-run", "--json")
     assert done.code == 0, done.err
     charges = done.json["charges"]
-    assert [charge["purpose"] for charge in charges] == ["discover", "measure", "measure", "measure"]
-    assert [charge["share"] for charge in charges] == pytest.approx([0.05, 0.05, 0.05, 0.85])
+    assert {charge["purpose"] for charge in charges[1:]} == {"measure"}
+    assert sum(charge["share"] for charge in charges) == pytest.approx(1)
+    values, cuts = done.json["allotments"]
+    assert values == {"purpose": "values", "columns": ["city"], "share": 0.05, "delta": pytest.approx(1e-10)}
+    assert cuts == {"purpose": "cuts", "columns": ["spent", "visits"], "share": 0.1, "delta": 0.0}
+    assert charges[0]["share"] == pytest.approx(0.05)
+    assert sum(charge["share"] for charge in charges[1:-1]) <= 0.1 + 1e-9
+    done = hedgerow("synth", "unopened.csv", "-s", "s.yaml", "-e", 1, "-m", "independent", "--dry-run")
+    assert "beforehand the values of city: 5.0% of the budget and δ = 1e-10\n" in done.out
+    assert "beforehand where to cut spent, visits: 10.0% of the budget\n" in done.out
+
+
+def test_whatever_is_bought_beforehand_stays_within_a_quarter():
+    for open_columns in (0, 1, 7):
+        for cut_columns in (0, 1, 40):
+            columns = {f"o{number}": {"type": "category", "values": "private"} for number in range(open_columns)}
+            columns |= {f"n{number}": {"type": "number", "min": 0, "max": 1} for number in range(cut_columns)}
+            schema = hr.Schema(columns={"sex": {"type": "code", "size": 2}, **columns})
+            planned = Discoveries.plan(schema, hr.Budget(1.0))
+            assert sum(each.share for each in planned.allotments) <= SHARE_MOST + 1e-12
+            assert sum(len(each.columns) for each in planned.allotments) == open_columns + cut_columns
+            assert planned.direct_delta <= 1e-10 * (1 + 1e-9)
 
 
 def test_a_table_that_cannot_be_read_is_refused_before_a_discovery_is_paid_for(hedgerow, tmp_path):

@@ -50,7 +50,7 @@ def test_sixty_columns_with_a_codebook_need_no_typing(tmp_path: Path) -> None:
     }  # fmt: skip
     assert columns["class"]["values"] == ["<=50K", ">50K"]
     assert columns["n5"] == {
-        "type": "integer", "min": 0, "max": 100000, "bins": 50, "missing": True, "source": "codebook.csv#n5",
+        "type": "integer", "min": 0, "max": 100000, "missing": True, "source": "codebook.csv#n5",
     }  # fmt: skip
     assert columns["born"]["step"] == "month"
 
@@ -179,7 +179,7 @@ def test_a_sql_catalogue(tmp_path: Path) -> None:
     assert bare(drafted(text)) | {"ID": {}, "odd": {}, "city": {}} == {
         "ID": {}, "odd": {}, "city": {},
         "age": {"type": "integer", "min": 0, "max": 115},
-        "Height cm": {"type": "number", "min": 0, "max": 250, "bins": 50, "missing": True},
+        "Height cm": {"type": "number", "min": 0, "max": 250, "missing": True},
         "sex": {"type": "category", "values": ["f", "m"]},
         "mood": {"type": "category", "values": ["sad", "ok", "it's fine"], "missing": True},
         "born": {"type": "date", "min": "1900-01-01", "max": "2009-12-31", "step": "month", "missing": True},
@@ -210,7 +210,7 @@ def test_a_pydantic_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     columns = bare(drafted(draft.text.replace("TODO", "2000-01-01")))
     assert columns["age"] == {"type": "integer", "min": 0, "max": 115}
     assert columns["grade"] == {"type": "category", "values": ["low", "high"], "missing": True}
-    assert columns["pay"] == {"type": "number", "min": 0, "max": 100000, "bins": 50, "missing": True}
+    assert columns["pay"] == {"type": "number", "min": 0, "max": 100000, "missing": True}
 
 
 def test_a_public_table() -> None:
@@ -234,7 +234,7 @@ def test_a_public_table() -> None:
     assert bare(drafted(draft.text)) == {
         "age": {"type": "integer", "min": 39, "max": 50, "missing": True},
         "fips": {"type": "category", "values": ["01001", "06001", "06003"]},
-        "pay": {"type": "number", "min": 1.5, "max": 3.25, "bins": 50},
+        "pay": {"type": "number", "min": 1.5, "max": 3.25},
         "born": {"type": "date", "min": "1999-01-01", "max": "2001-12-31"},
         "city": {"type": "category", "values": ["a", "b"]},
         "ok": {"type": "boolean", "missing": True},

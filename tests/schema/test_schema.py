@@ -15,6 +15,8 @@ from typer.testing import CliRunner
 
 from hedgerow.errors import HedgerowError, InputError, OptionError, SchemaError, TableError
 from hedgerow.schema import Schema
+from hedgerow.schema.leaves import Leaf
+from hedgerow.schema.numeric import Number
 from hedgerow.schema.schema import KINDS
 
 HEAD = "dataset: people\ncolumns:\n"
@@ -64,7 +66,16 @@ columns:
         ("{type: integer, min: 3}", r'columns\.x: the key "max" is needed'),
         ("{type: integr, min: 3}", r'unknown type "integr".* Did you mean "integer"\?'),
         ("{min: 3, max: 4}", 'the key "type" is needed'),
-        ("{type: integer, min: 0, max: 10000}", "10,001 values between min and max are more than 10,000; add `bins`"),
+        ("{type: integer, min: 0, max: 9, heaps: [5]}", "without `bins` every value has a cell of its own"),
+        ("{type: integer, min: 0, max: 999, leaves: [[[5, 3, 1]]]}", "in their order between min and max"),
+        ("{type: integer, min: 0, max: 999, leaves: [[[3, 5, 1]], [[5, 9, 1]]]}", "in their order between min and max"),
+        ("{type: integer, min: 0, max: 999, leaves: [[[3, 1000, 1]]]}", "in their order between min and max"),
+        ("{type: integer, min: 0, max: 999, leaves: [[[3, 5, 0]]]}", "a whole number of at least 1"),
+        ("{type: integer, min: 0, max: 999, leaves: [[]]}", "every cell needs at least one leaf"),
+        ("{type: integer, min: 0, max: 999, leaves: [[[1, 2]]]}", r"a leaf must be \[first, last, weight\]"),
+        ("{type: integer, min: 0, max: 999, leaves: [[1, 2]]}", r"a leaf must be \[first, last, weight\]"),
+        ("{type: integer, min: 0, max: 999, leaves: 7}", "must be a list of cells"),
+        ("{type: integer, min: 0, max: 999, leaves: [[[1, 2, 1]]], bins: 5}", "has neither bins nor heaps"),
         ("{type: integer, min: 0, max: 9, bins: 11}", "11 bins do not fit 10 values"),
         ("{type: integer, min: 0, max: 9, bins: 0}", "0 bins do not fit"),
         ("{type: integer, min: 0, max: 9, bins: [3, 3]}", "the edges must grow"),
@@ -79,7 +90,11 @@ columns:
         ("{type: integer, min: 0, max: 99, heaps: [10]}", "without `bins`"),
         ("{type: integer, min: 0, max: 99, bins: 5, heaps: [9973, 9967]}", "least common multiple"),
         ("{type: integer, min: 0, max: 9, special: [77, 77]}", "special: a value stands twice"),
-        ("{type: number, min: 0, max: 1}", 'the key "bins" is needed'),
+        ("{type: number, min: 0, max: 1, decimals: 16}", "decimals: must be between 0 and 15"),
+        ("{type: number, min: 0, max: 1e9, decimals: 9}", r"10\^15 steps .* fewer `decimals`"),
+        ("{type: number, min: 0, max: 1e300}", r"10\^15 steps .* use `bins`"),
+        ("{type: number, min: 0.2, max: 0.8, decimals: 0}", "fewer than two numbers with 0 decimals"),
+        ("{type: number, min: 0, max: 9, decimals: 0, bins: [2.1, 2.2]}", "no number with 0 decimals between"),
         ("{type: number, min: 1, max: 1, bins: 3}", "must be greater than min"),
         ("{type: number, min: 0, max: 1e999, bins: 3}", "must be a finite number"),
         ("{type: category, values: []}", "values: the list is empty"),
@@ -231,27 +246,67 @@ columns:
   income: {type: number, min: 0, max: 100, bins: private}
   hours: {type: integer, min: 0, max: 99, bins: private, closed: right}
 """)
-    assert schema.discoveries == [("city", "values"), ("income", "bins"), ("hours", "bins")]
+    assert schema.discoveries == [("city", "values"), ("income", "cuts"), ("hours", "cuts")]
     assert schema.open_values("city", pa.array(["a", "?", "", None])).to_pylist() == ["a", None, None, None]
     with pytest.raises(SchemaError, match='domain of "city", "income", "hours" is private'):
         schema.encoding()
-    with pytest.raises(OptionError, match="no private bins"):
-        schema.with_bins("city", [1])
-    done = schema.with_values("city", ["a", "b"]).with_bins("income", [0, 10, 10, 55.5, 100, 200])
-    done = done.with_bins("hours", [0, 9.5, 9.7, 40, 99])
+    with pytest.raises(OptionError, match="no private cuts"):
+        schema.with_cuts("city", {"": []})
+    cells = [[Leaf(0, 9, 5), Leaf(20, 20, 7)], [Leaf(50, 99, 1)]]
+    done = schema.with_values("city", ["a", "b"]).with_cuts("hours", {"": cells})
+    done = done.with_cuts("income", {"": [[Leaf(0, 12_345, 1)], [Leaf(20_000, 1_000_000, 2)]]})
     assert done.discovered == ["city", "income", "hours"]
+    assert done.to_dict()["columns"]["hours"]["leaves"] == [[[0, 9, 5], [20, 20, 7]], [[50, 99, 1]]]
     assert Schema.parse(done.to_yaml()) == done
     sizes = {each.name: each.size for each in done.encoding().domain}
-    assert sizes == {"city": 4, "income": 4, "hours": 4}  # a, b, ?, other; 3 bins and the hidden cell each
-    nothing = schema.with_values("city", []).with_bins("income", []).with_bins("hours", [])
-    assert {each.name: each.size for each in nothing.encoding().domain} == {"city": 2, "income": 2, "hours": 2}
+    assert sizes == {"city": 4, "income": 3, "hours": 3}  # a, b, ?, other; 2 cells and the hidden one each
+    nothing = schema.with_stand_ins(1)
+    assert {each.name: each.size for each in nothing.encoding().domain} == {"city": 3, "income": 2, "hours": 2}
+
+
+@pytest.mark.parametrize(
+    ("declaration", "waits"),
+    [
+        ("{type: integer, min: 1, max: 150}", False),
+        ("{type: integer, min: 0, max: 150}", True),
+        ("{type: integer, min: 0, max: 150, bins: 151}", False),
+        ("{type: integer, min: -9e15, max: 9e15}", True),
+        ("{type: integer, min: 0, max: 9, bins: private}", True),
+        ("{type: integer, min: 0, max: 999, heaps: [10]}", True),
+        ("{type: number, min: 0, max: 1e7, decimals: 2}", True),
+        ("{type: number, min: 0, max: 1}", True),
+        ("{type: number, min: 0, max: 1e7, decimals: 2, bins: 50}", False),
+    ],
+)
+def test_numbers_without_bins_wait_to_be_cut_unless_they_are_few(declaration: str, waits: bool) -> None:
+    schema = Schema.parse(f"columns: {{x: {declaration}}}")
+    assert bool(schema.discoveries) is waits
+    assert schema.with_stand_ins().encoding().domain["x"].size > 2
+
+
+@pytest.mark.parametrize(
+    ("declaration", "scale"),
+    [
+        ("min: 0, max: 10, decimals: 2", 100),
+        ("min: 0, max: 1", 10**6),
+        ("min: 0, max: 1000000", 1),
+        ("min: 999999.5, max: 1000000.5", 10**6),
+        ("min: 0, max: 1e-9", 10**15),
+        ("min: 0, max: 1, bins: 10", None),
+        ("min: 0, max: 1, bins: 10, decimals: 1", 10),
+    ],
+)
+def test_a_number_lies_on_a_grid_unless_it_is_in_bins_without_decimals(declaration: str, scale: int | None) -> None:
+    column = Schema.parse(f"columns: {{x: {{type: number, {declaration}}}}}").columns["x"]
+    assert isinstance(column, Number)
+    assert column.scale == scale
 
 
 def test_the_json_schema_knows_every_key() -> None:
     described = Schema.json_schema()
     kinds = described["$defs"]
     for kind in KINDS.values():
-        known = set(kind.model_fields) - {"discovered"}
+        known = set(kind.model_fields) - {"discovered", "leaves"}
         assert set(kinds[kind.__name__]["properties"]) == known
         assert "type" in kinds[kind.__name__]["required"]
     assert set(described["anyOf"][0]["properties"]) == {*Schema.model_fields, "codelists"}

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -282,7 +282,9 @@ def _rehearse(request: Request, as_json: bool, quiet: bool) -> None:
 
     warn(request.budget.doubts())
     progress = TerminalProgress(request.limits, quiet)
-    certificate = request.checked().rehearsal(progress).certificate
+    checked = request.checked()
+    certificate = checked.rehearsal(progress).certificate
+    allotments = checked.allotments
     charges = [
         {
             "purpose": charge.purpose,
@@ -298,11 +300,14 @@ def _rehearse(request: Request, as_json: bool, quiet: bool) -> None:
     ]
     cpu = sum(phase["cpu_s"] for phase in progress.phases.values())
     if as_json:
-        print(json.dumps({"charges": charges, "cpu_s": cpu, "peak_rss_mb": peak_rss_mb()}))
+        allotted = [asdict(allotment) for allotment in allotments]
+        print(json.dumps({"allotments": allotted, "charges": charges, "cpu_s": cpu, "peak_rss_mb": peak_rss_mb()}))
         return
     budget = request.budget
     print(f"{request.method} at ε = {budget.epsilon:g}, δ = {budget.delta:g}: a rehearsal on made-up rows.")
     print(f"The table was not opened, nothing was spent. {cpu:.2f} CPU seconds, {peak_rss_mb():.0f} MB at most.")
+    for allotment in allotments:
+        print(f"  beforehand {allotment}")
     for charge in charges:
         noise = f"{charge['least_noise']:.3g}"
         if charge["most_noise"] > charge["least_noise"] * 1.001:

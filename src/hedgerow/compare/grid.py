@@ -78,7 +78,7 @@ def _check(plan: Plan) -> None:
     if schema.discoveries:
         raise SchemaError(
             "a comparison needs one domain for all runs, but the schema leaves some to be discovered. Nothing was "
-            "read. Hint: settle them in the schema, or evaluate the runs one by one with their releases."
+            "read. Hint: list values and give numbers `bins`, or evaluate the runs one by one with their releases."
         )
     schema.encoding()
     schema.check_header(open_source(plan.table).header())

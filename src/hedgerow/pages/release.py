@@ -17,6 +17,7 @@ from hedgerow.coded.measurement import Measurement
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.models.model import BLOCK_ROWS, block_coins
 from hedgerow.pages.charts import MADE, REAL, colour, key, stacked
+from hedgerow.pages.cuts import cut_columns, cuts
 from hedgerow.pages.distributions import MOST_CODES, Distribution
 from hedgerow.pages.markup import Content, Markup, joined, tag
 from hedgerow.pages.shell import contents, folded, public_page, section, table
@@ -47,6 +48,7 @@ def release_page(release: Release, rows: int | None = None, seed: int = 0) -> st
         ("budget", "Where the budget went", _budget(release)),
         ("columns", "Measured columns beside the synthetic table", _columns(release, coded, drawn)),
         ("marginals", "All measured counts and their expected error", _marginals(release, coded, drawn)),
+        *([("cuts", "Where columns were cut", cuts(release))] if cut_columns(release) else []),
         ("method", "The method", _method(release)),
         ("certificate", "The certificate", _certificate(release)),
     ]

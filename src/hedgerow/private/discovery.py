@@ -1,4 +1,4 @@
-"""Domains that are bought with budget: open categories and private bins.
+"""Domains that are bought with budget: open categories, and where to cut numbers.
 
 **Open categories** (`values: private`). Count, for each value, the people who hold it; a person brings at most θ
 values, each once. Add Gaussian noise and keep a value iff its noisy count reaches T = ⌈1 + σ·Φ⁻¹(1 − δ/θ) + ½⌉. On
@@ -6,9 +6,10 @@ values that others hold too, one person moves at most θ counts by 1: cost θ/σ
 true count of 1 and passes with probability at most δ/θ, so some such value passes with probability at most δ, which is
 spent directly (Korolova et al. 2009; Wilson et al. 2020). There is no such mechanism for δ = 0: it is refused.
 
-**Private bins** (`bins: private`). Dyadic histograms over 1,024 public cells between the declared bounds: each level is
-a query, so ten levels are a stack of ten. They are made consistent (Hay et al. 2010), and bins are cut at the quantiles
-of the resulting distribution. All of that is post-processing.
+**Cuts** (`hedgerow.private.cuts`). A public tree over the declared range is descended level by level. A level counts,
+for every column that still has something to split, the parts of what was split before: one marginal query each, in one
+stack. A row reaches at most one part of each, so a level costs what any stack of marginals costs; what is split next,
+and how the rest is shared out, follows from noisy counts. Leaves and cells are post-processing.
 """
 
 from __future__ import annotations
@@ -17,74 +18,164 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Literal
 
 import numpy as np
 
 from hedgerow.budget.accounting import Charge, discovery_scale, discovery_threshold
 from hedgerow.budget.amounts import DELTA_UNITS, Amount, Budget, Currency
-from hedgerow.coded.domain import Counts, Domain
-from hedgerow.coded.measurement import Answer, Measurement, Noise
-from hedgerow.coded.query import MarginalQuery
+from hedgerow.coded.measurement import Answer, Noise
 from hedgerow.errors import SchemaError
 from hedgerow.private.account import Account
+from hedgerow.private.cuts.growing import Growing
+from hedgerow.private.cuts.settling import settle
 from hedgerow.private.engines.engine import Engine
 from hedgerow.private.mechanisms import Answering
 from hedgerow.private.vault import Vault
 from hedgerow.schema import Schema
+from hedgerow.schema.probing import Probing
 
 SHARE_EACH = 0.05
-"""Of the budget, for each discovered column …"""
+"""Of the budget, for each open category …"""
+SHARE_OF_CUTS = 0.1
+"""… for all cuts together where few lines are cut …"""
+FEW_LINES = 6
+MOST_OF_CUTS = 0.2
+"""… growing with the root of their number up to this …"""
 SHARE_MOST = 0.25
-"""… and for all of them together, at most."""
+"""… and for everything that is bought beforehand, at most."""
 DELTA_SHARE = 0.1
 """Of δ, for all open categories together."""
-CELLS = 1024
-MOST_BINS = 32
-ROWS_PER_BIN = 10.0
-"""In standard deviations of a cell's noise: a bin should hold clearly more rows than noise."""
+
+Purpose = Literal["values", "cuts"]
+
+
+@dataclass(frozen=True)
+class Allotment:
+    """What some columns are given before the method starts: a share of the budget, and δ that is spent directly."""
+
+    purpose: Purpose
+    columns: tuple[str, ...]
+    share: float
+    delta: float = 0.0
+
+    def __str__(self) -> str:
+        what = {"values": "the values of", "cuts": "where to cut"}[self.purpose]
+        direct = f" and δ = {self.delta:.3g}" if self.delta else ""
+        return f"{what} {', '.join(self.columns)}: {self.share:.1%} of the budget{direct}"
 
 
 @dataclass(frozen=True)
 class Discoveries:
-    """What will be bought, and for how much; stated before anything is read."""
+    """What will be bought, and for how much; stated before anything is read.
 
-    columns: tuple[tuple[str, str], ...]
-    share: float
-    delta: float
-    """Of each open category."""
+    This is the one place that allots shares and direct δ: whatever else is to be bought before the method starts gets
+    an `Allotment` of its own in `plan`, and together they stay within SHARE_MOST.
+    """
+
+    allotments: tuple[Allotment, ...] = ()
 
     @classmethod
     def plan(cls, schema: Schema, budget: Budget) -> Discoveries:
-        columns = tuple(schema.discoveries)
-        open_columns = [name for name, kind in columns if kind == "values"]
+        open_columns = tuple(name for name, kind in schema.discoveries if kind == "values")
         if open_columns and budget.currency is Currency.PURE:
             raise SchemaError(
                 f'the values of "{open_columns[0]}" are private, and discovering them needs δ > 0: with δ = 0 a value '
                 "that one person holds could never be kept back with certainty. Nothing was read. Hint: list the "
                 "values, or give a --delta."
             )
-        share = min(SHARE_EACH, SHARE_MOST / len(columns)) if columns else 0.0
-        return cls(columns, share, budget.delta * DELTA_SHARE / len(open_columns) if open_columns else 0.0)
+        each = budget.delta * DELTA_SHARE / len(open_columns) if open_columns else 0.0
+        asked = [Allotment("values", (name,), SHARE_EACH, each) for name in open_columns]
+        cut_columns = tuple(name for name, kind in schema.discoveries if kind == "cuts")
+        if cut_columns:
+            lines = sum(len(schema.waiting(name).trees()) for name in cut_columns)
+            asked.append(Allotment("cuts", cut_columns, _share_of_cuts(lines)))
+        return cls(tuple(_within(asked, SHARE_MOST)))
 
     @property
     def direct_delta(self) -> Fraction:
         """δ that all open categories spend directly, exactly."""
-        return Fraction(self.delta) * sum(kind == "values" for _, kind in self.columns)
+        return sum((Fraction(allotment.delta) for allotment in self.allotments), Fraction(0))
 
     def buy(
         self, schema: Schema, engine: Engine, account: Account, mechanisms: Answering, answers: list[Answer]
     ) -> Schema:
-        """The schema with every private domain filled in from noisy answers, which join `answers`."""
-        for name, kind in self.columns:
-            spend = account.whole.share(self.share)
-            if kind == "values":
-                amount = Amount(spend.currency, spend.units, math.floor(Fraction(self.delta) * DELTA_UNITS))
+        """The schema with every private domain filled in from noisy answers, which join `answers`.
+
+        The table is prepared once before anything is charged: one that cannot be read shows before it is paid for.
+        """
+        cutting = Cutting(schema)
+        cutting.look(engine)
+        for allotment in self.allotments:
+            spend = account.whole.share(allotment.share)
+            if allotment.purpose == "values":
+                (name,) = allotment.columns
+                amount = Amount(spend.currency, spend.units, math.floor(Fraction(allotment.delta) * DELTA_UNITS))
                 schema = schema.with_values(name, _open_values(schema, name, amount, engine, account, mechanisms))
                 answers.append(Answer())
             else:
-                levels = _dyadic_counts(schema, name, spend, engine, account, mechanisms)
-                schema = schema.with_bins(name, _quantiles(schema, name, levels))
-                answers.append(Answer(measurements=tuple(levels)))
+                answers += cutting.descend(spend, engine, account, mechanisms)
+                schema = cutting.settled(schema)
+        return schema
+
+
+def _share_of_cuts(lines: int) -> float:
+    return min(MOST_OF_CUTS, SHARE_OF_CUTS * max(1.0, math.sqrt(lines / FEW_LINES)))
+
+
+def _within(asked: Sequence[Allotment], most: float) -> list[Allotment]:
+    """The same allotments, all of them smaller where together they are more than `most`."""
+    total = sum(allotment.share for allotment in asked)
+    fits = 1.0 if total <= most else most / total
+    return [Allotment(each.purpose, each.columns, each.share * fits, each.delta) for each in asked]
+
+
+class Cutting:
+    """The columns of a schema that wait to be cut, while their trees are descended."""
+
+    def __init__(self, schema: Schema):
+        self._schema = schema.with_stand_ins()
+        self._waiting = {name: schema.waiting(name) for name, kind in schema.discoveries if kind == "cuts"}
+        self._lines = {
+            name: {suffix: Growing(f"{name}{suffix}", tree) for suffix, tree in column.trees().items()}
+            for name, column in self._waiting.items()
+        }
+        self._encoding = self._schema.encoding()
+
+    def look(self, engine: Engine) -> None:
+        """Code what is still descended in runs as fine as the next levels need, everything else as it stands."""
+        starts = {
+            name: {suffix: line.look() for suffix, line in lines.items() if line.levels_left}
+            for name, lines in self._lines.items()
+        }
+        self._encoding = Probing(self._schema, self._waiting, {name: runs for name, runs in starts.items() if runs})
+        engine.prepare(self._encoding)
+
+    def descend(self, spend: Amount, engine: Engine, account: Account, mechanisms: Answering) -> list[Answer]:
+        """Count level by level, each line of each level for the same part of what is left of `spend`.
+
+        Lines that end early leave more for the others; what no level needs stays in the account.
+        """
+        answers: list[Answer] = []
+        while lines := [line for each in self._lines.values() for line in each.values() if line.levels_left]:
+            if not all(line.in_sight for line in lines):
+                self.look(engine)
+            domain, people = self._encoding.domain, self._encoding.rows_per_person
+            vault = Vault(engine, domain, people, account, mechanisms, np.random.default_rng(0))
+            part = Fraction(len(lines), sum(line.levels_left for line in lines))
+            level = spend.share(part)
+            for line, measured in zip(
+                lines, vault.measure([each.query(domain) for each in lines], spend=level), strict=True
+            ):
+                line.answer(measured)
+            spend -= level
+            answers += vault.answers
+        return answers
+
+    def settled(self, schema: Schema) -> Schema:
+        """The schema with every line in cells."""
+        for name, lines in self._lines.items():
+            schema = schema.with_cuts(name, {suffix: settle(line.root) for suffix, line in lines.items()})
         return schema
 
 
@@ -97,60 +188,3 @@ def _open_values(
     asked = {"column": column, "threshold": threshold}
     account.debit(Charge("discovery", "discover", people, (1.0,), scale, amount, (asked,)))
     return mechanisms.discover(engine.people_per_value(schema, column), Noise("gaussian", scale), threshold)
-
-
-def _dyadic_counts(
-    schema: Schema, column: str, spend: Amount, engine: Engine, account: Account, mechanisms: Answering
-) -> list[Measurement]:
-    declared = schema.to_dict()
-    about = declared["columns"][column]
-    cells = min(CELLS, about["max"] - about["min"] + 1) if about["type"] == "integer" else CELLS
-    alone = {key: declared[key] for key in ("person", "max_rows_per_person") if key in declared}
-    encoding = Schema.from_dict({**alone, "columns": {column: {**about, "bins": cells}}}).encoding()
-    engine.prepare(encoding)
-    vault = Vault(engine, encoding.domain, encoding.rows_per_person, account, mechanisms, np.random.default_rng(0))
-    return vault.measure(_dyadic(encoding.domain, cells), spend=spend)
-
-
-def _quantiles(schema: Schema, column: str, levels: Sequence[Measurement]) -> list[float]:
-    """Cuts between bins that hold about equally many rows, as far as the noise lets see."""
-    about = schema.to_dict()["columns"][column]
-    low, high = float(about["min"]), float(about["max"])
-    finest = _consistent(levels)
-    total = finest.sum()
-    bins = int(np.clip(total / (ROWS_PER_BIN * levels[0].std), 1, MOST_BINS))
-    below = np.cumsum(finest)
-    # the nearest rising curves from above and below; clipping single cells would pile up noise where nobody is
-    rising = (np.maximum.accumulate(below) + np.minimum.accumulate(below[::-1])[::-1]) / 2
-    cuts = np.searchsorted(rising, total * np.arange(1, bins) / bins) + 1
-    return [low + (high - low) * cut / len(finest) for cut in cuts]
-
-
-def _dyadic(domain: Domain, cells: int) -> list[MarginalQuery]:
-    """Halves, quarters, … of the cells; codes beyond them (special, missing, other) are not counted."""
-    name = domain.names[0]
-    codes = np.arange(domain[name].size)
-    depth = max(1, math.ceil(math.log2(cells)))
-    return [
-        MarginalQuery(domain, (name,), blocks=np.where(codes < cells, codes * (1 << level) // cells, -1))
-        for level in range(1, depth + 1)
-    ]
-
-
-def _consistent(levels: Sequence[Measurement]) -> Counts:
-    """The finest counts that fit all levels best in least squares (each level has the same noise).
-
-    Hay, Rastogi, Miklau, Suciu (2010), §4: average each node with the sum of its children on the way up, then share
-    out on the way down what the children's sum lacks.
-    """
-    sizes = [1 << (place + 1) for place in range(len(levels))]
-    noisy = [np.append(m.dense(), np.zeros(size - m.query.cells)) for m, size in zip(levels, sizes, strict=True)]
-    upward = [noisy[-1]]
-    for level, counts in enumerate(reversed(noisy[:-1]), start=2):
-        weight = (2**level - 2 ** (level - 1)) / (2**level - 1)
-        upward.append(weight * counts + (1 - weight) * upward[-1].reshape(-1, 2).sum(axis=1))
-    down = upward[-1]
-    for below in reversed(upward[:-1]):
-        lacking = (down - below.reshape(-1, 2).sum(axis=1)) / 2
-        down = below + np.repeat(lacking, 2)
-    return down

@@ -15,6 +15,7 @@ from hedgerow.budget.amounts import Budget
 from hedgerow.errors import OptionError, SchemaError, standing
 from hedgerow.methods import DEFAULT, build
 from hedgerow.methods.method import Method
+from hedgerow.private.discovery import Allotment, Discoveries
 from hedgerow.private.engines import open_engine
 from hedgerow.private.journal import Claim, Journal, refuse_unfinished
 from hedgerow.private.ledger import ROW, Ledger
@@ -197,6 +198,11 @@ class Checked:
             return run.release(engine, mechanisms, self.ledger, journal)
         finally:
             journal.close()
+
+    @property
+    def allotments(self) -> tuple[Allotment, ...]:
+        """What is bought before the method starts, and for how much."""
+        return Discoveries.plan(self.schema, self.request.budget).allotments
 
     def rehearsal(self, progress: Progress | None = None) -> Release:
         """What would be asked, at what noise; the table is not opened and nothing is spent."""

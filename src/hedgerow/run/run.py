@@ -85,11 +85,10 @@ class Run:
         schema = self.schema
         if self.public is not None:
             schema = with_public_groups(schema, self.public)
-        if discoveries.columns:
-            if self.public is not None:
-                public_rows(self.public, _stand_in(schema).encoding())  # nor may this one fail once something is paid
+        if discoveries.allotments:
+            if self.public is not None:  # nor may this one fail once something is paid
+                public_rows(self.public, schema.with_stand_ins().encoding())
             with self.progress.phase("discover private domains"):
-                engine.prepare(_stand_in(schema).encoding())  # a table that cannot be read shows before it is paid for
                 schema = discoveries.buy(schema, engine, account, mechanisms, answers)
         encoding = schema.encoding()
         with self.progress.phase("read and encode"):
@@ -193,19 +192,8 @@ def _made_up(schema: Schema, rows: int) -> Any:
     """Uniform rows of the schema."""
     import pyarrow as pa
 
-    encoding = _stand_in(schema).encoding()
+    encoding = schema.with_stand_ins().encoding()
     coins = np.random.default_rng(0)
     codes = {a.name: coins.integers(0, a.size, rows).astype(a.dtype) for a in encoding.domain}
     table = encoding.decode(codes, coins)
     return table if schema.person is None else table.append_column(schema.person, pa.array(np.arange(rows)))
-
-
-def _stand_in(schema: Schema) -> Schema:
-    """The schema with twenty values or bins wherever a domain is still to be discovered."""
-    for column, kind in schema.discoveries:
-        if kind == "values":
-            schema = schema.with_values(column, [f"value {number}" for number in range(20)])
-        else:
-            about = schema.to_dict()["columns"][column]
-            schema = schema.with_bins(column, np.linspace(about["min"], about["max"], 21)[1:-1].tolist())
-    return schema

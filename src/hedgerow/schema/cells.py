@@ -99,22 +99,22 @@ class Steps:
         return classes
 
     @cached_property
-    def _classes(self) -> tuple[_Class, ...]:
+    def _classes(self) -> tuple[Ranked, ...]:
         period = math.lcm(*self.heaps) if self.heaps else 1
         residues: IntArray = np.arange(period, dtype=np.int64)
         of_residue = self.divisibility(residues.astype(np.float64))
         return tuple(
-            _Class(residues[of_residue == place], period, self.starts, self.ends, self._avoid)
+            Ranked(residues[of_residue == place], period, self.starts, self.ends, self._avoid)
             for place in range(len(self.heaps) + 1)
         )
 
     @cached_property
-    def _any(self) -> tuple[_Class, _Class]:
+    def _any(self) -> tuple[Ranked, Ranked]:
         """Any number of the run but those to be avoided; and, for a run of nothing else, any number at all."""
         every = np.zeros(1, dtype=np.int64)
         return (
-            _Class(every, 1, self.starts, self.ends, self._avoid),
-            _Class(every, 1, self.starts, self.ends, ()),
+            Ranked(every, 1, self.starts, self.ends, self._avoid),
+            Ranked(every, 1, self.starts, self.ends, ()),
         )
 
     def draw(self, cells: IntArray, classes: IntArray | None, coins: np.random.Generator) -> IntArray:
@@ -128,7 +128,7 @@ class Steps:
         return drawn
 
 
-class _Class:
+class Ranked:
     """The integers with certain residues, ranked: the r-th of them, and how many lie in each run, in closed form."""
 
     def __init__(self, residues: IntArray, period: int, starts: IntArray, ends: IntArray, avoid: tuple[int, ...]):
@@ -147,10 +147,12 @@ class _Class:
         return turns * len(self._residues) + np.searchsorted(self._residues, rest, side="left")
 
     def draw(self, cells: IntArray, coins: np.random.Generator) -> IntArray:
-        if not len(cells):
-            return cells
+        return self.nth(cells, coins.integers(0, self.count[cells])) if len(cells) else cells
+
+    def nth(self, cells: IntArray, rank: IntArray) -> IntArray:
+        """The members of the runs `cells` that come after `rank` others there."""
         first = self._first[cells]
-        rank = first + coins.integers(0, self.count[cells])
+        rank = first + rank
         for skipped in self._skipped:
             rank += (skipped >= first) & (rank >= skipped)
         turns, place = np.divmod(rank, len(self._residues))

@@ -101,7 +101,7 @@ class Column(BaseModel, ABC):
 
     @property
     def discovery(self) -> str | None:
-        """What must be bought with budget before this column has a domain: "values", "bins", or nothing."""
+        """What must be bought with budget before this column has a domain: "values", "cuts", or nothing."""
         return None
 
     @abstractmethod

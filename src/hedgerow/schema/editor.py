@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
+DISCOVERED = ("discovered", "leaves")
+"""Keys that no person writes."""
 _SCALAR = {"type": ["string", "number", "boolean", "null"]}
 
 
@@ -12,7 +14,8 @@ def editor_schema(generated: dict[str, Any]) -> dict[str, Any]:
     """The generated description, adapted to what editors make of YAML: there `NO` or `1` may stand for text."""
     kinds = generated["$defs"]
     for name, kind in kinds.items():
-        kind.get("properties", {}).pop("discovered", None)
+        for written in DISCOVERED:
+            kind.get("properties", {}).pop(written, None)
         if name != "Group":
             kind["required"] = ["type", *kind.get("required", [])]
     kinds["Category"]["properties"]["values"]["anyOf"][1]["items"] = _SCALAR

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from hedgerow.errors import SchemaError, listing, suggestion
 from hedgerow.schema.document import Lines, Path
+from hedgerow.schema.editor import DISCOVERED
 
 
 def schema_error(
@@ -79,7 +80,7 @@ def _sentence(fault: Any, kinds: Mapping[str, type[BaseModel]], top: type[BaseMo
 def _keys(model: type[BaseModel], location: Path) -> list[str]:
     if location[0] == "groups":
         return ["columns", "allowed", "source"]
-    names = [name for name in model.model_fields if name != "discovered"]
+    names = [name for name in model.model_fields if name not in DISCOVERED]
     return sorted(names, key=lambda name: (name != "type", name in ("missing", "other", "source")))
 
 

@@ -108,6 +108,11 @@ class LineColumn(Column):
             inside[exact] = True
         return Encoded((codes, *self._classes(place, codes)), ~inside)
 
+    def settled(self, array: pa.Array) -> FloatArray:
+        """The place of every value that has a bin, NaN for the others."""
+        line = self.cells.settle(self.read(plain(array)).values)
+        return np.where(self.encode(array).codes[0] < self.layout.own, line, np.nan)
+
     def _places(self) -> list[tuple[int, float]]:
         """Cells outside the bins that stand for one place: special values, then marks, which win over them."""
         special = [(self.layout.own + nth, value) for nth, value in enumerate(self.special_places)]
@@ -168,6 +173,11 @@ class LineColumn(Column):
     def own_places(self) -> list[float]:
         """Places with a cell of their own outside the bins, which no draw from a bin may return."""
         return [place for place in (*self.special_places, *self.mark_places.values()) if self.holds(place)]
+
+    @property
+    def own_steps(self) -> list[int]:
+        """The same on a line of whole steps, as far as they can lie in a bin."""
+        return [int(place) for place in self.own_places if abs(place) <= LARGEST and place == int(place)]
 
 
 class SteppedColumn(LineColumn):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
@@ -20,12 +20,15 @@ from hedgerow.schema.explain import key_error, located, schema_error
 from hedgerow.schema.group import Group, GroupEncoding, combinations_in
 from hedgerow.schema.header import quoted, refuse_lacking, refuse_twice, undeclared
 from hedgerow.schema.kinds import KINDS, AnyColumn, made, name_of
+from hedgerow.schema.leaves import Leaf, alike, drawable
 from hedgerow.schema.listed import Category
-from hedgerow.schema.numeric import Integer, Number
 from hedgerow.schema.presets import PREFIX, load
+from hedgerow.schema.probing import Cuttable
 from hedgerow.schema.reading import Text, Whole, as_text
 
 TODO = "TODO"
+STAND_INS = 20
+"""Values or cells that stand in for a domain that is not yet discovered."""
 MOST_CODES = 1 << 26
 """Values and bins of all columns together."""
 
@@ -179,7 +182,7 @@ class Schema(BaseModel):
 
     @property
     def discoveries(self) -> list[tuple[str, str]]:
-        """Columns whose domain must be bought with budget: (column, "values" or "bins")."""
+        """Columns whose domain must be bought with budget: (column, "values" or "cuts")."""
         found = ((name, column.discovery) for name, column in self.columns.items())
         return [(name, discovery) for name, discovery in found if discovery is not None]
 
@@ -198,12 +201,27 @@ class Schema(BaseModel):
         found = _column_dict(self._waiting(column, "values"))
         return self._with_column(column, {**found, "values": list(values), "other": True, "discovered": True})
 
-    def with_bins(self, column: str, edges: Sequence[float]) -> Schema:
-        """The schema with private bins filled in; edges outside the bounds or equal to another one are dropped."""
-        found = self._waiting(column, "bins")
-        assert isinstance(found, Integer | Number)
-        inner = sorted({edge for edge in map(found.edge, edges) if found.min < edge < found.max})
-        return self._with_column(column, {**_column_dict(found), "bins": inner, "discovered": True})
+    def with_cuts(self, column: str, cells: Mapping[str, Sequence[Sequence[Leaf]]]) -> Schema:
+        """The schema with the lines of a column cut into cells, by the suffix of each line's attribute.
+
+        Leaves that hold nothing but values with a cell of their own are left out.
+        """
+        found = self.waiting(column)
+        own = found.elsewhere()
+        held = {line: drawable(parts, own.get(line, ())) for line, parts in cells.items()}
+        cut = {**_column_dict(self.columns[column]), **found.cut(held), "discovered": True}
+        return self._with_column(column, {key: value for key, value in cut.items() if value is not None})
+
+    def with_stand_ins(self, cells: int = STAND_INS) -> Schema:
+        """The schema with some values or cells wherever a domain is still to be discovered."""
+        schema = self
+        for column, kind in self.discoveries:
+            if kind == "values":
+                schema = schema.with_values(column, [f"value {number}" for number in range(cells)])
+            else:
+                lines = self.waiting(column).trees().items()
+                schema = schema.with_cuts(column, {line: alike(tree.low, tree.high, cells) for line, tree in lines})
+        return schema
 
     def with_allowed(self, group: int, combinations: Iterable[Sequence[str | int | None]]) -> Schema:
         """The schema with a group's combinations filled in, e.g. from a public table; repetitions are dropped."""
@@ -253,7 +271,11 @@ class Schema(BaseModel):
             )
         return Encoding(self)
 
-    def _waiting(self, column: str, discovery: Literal["values", "bins"]) -> Column:
+    def waiting(self, column: str) -> Cuttable:
+        """A column that waits to be cut."""
+        return cast("Cuttable", self._waiting(column, "cuts"))
+
+    def _waiting(self, column: str, discovery: Literal["values", "cuts"]) -> Column:
         if column not in self.columns:
             raise OptionError(f'unknown column "{column}".{suggestion(column, self.columns)}')
         found = self.columns[column]

@@ -87,9 +87,7 @@ class Unnamed:
 
 def _settled(schema: Schema) -> Schema:
     """The schema with what still waits for discovery filled in by one cell: its bounds count, its cells do not."""
-    for name, kind in schema.discoveries:
-        schema = schema.with_values(name, []) if kind == "values" else schema.with_bins(name, [])
-    data = schema.to_dict()
+    data = schema.with_stand_ins(1).to_dict()
     if "groups" in data:
         data["groups"] = [group for group in data["groups"] if group["allowed"] != "public"]
     return Schema.from_dict(data)

@@ -12,8 +12,21 @@ from hedgerow.schema.schema import TODO
 Declaration: TypeAlias = dict[str, Any]
 Findings: TypeAlias = dict[str, Declaration]
 
-BINS = 50
-_ORDER = ("type", "values", "min", "max", "size", "bins", "step", "special", "ordered", "missing", "other", "source")
+_ORDER = (
+    "type",
+    "values",
+    "min",
+    "max",
+    "size",
+    "decimals",
+    "bins",
+    "step",
+    "special",
+    "ordered",
+    "missing",
+    "other",
+    "source",
+)
 _NEEDED = {
     "integer": ("min", "max"),
     "number": ("min", "max"),
@@ -33,16 +46,11 @@ def merge(first: Declaration, later: Declaration) -> Declaration:
 
 
 def complete(declaration: Declaration) -> Declaration:
-    """The declaration in its usual order, TODO where a person must decide, bins where values would be too many."""
+    """The declaration in its usual order, TODO where a person must decide."""
     kind = declaration.get("type", TODO)
     filled = {"type": kind, **dict.fromkeys(_NEEDED.get(kind, ()), TODO), **declaration}
-    if kind == "number":
-        filled.setdefault("bins", BINS)
-    if TODO not in filled.values():
-        if kind == "integer" and "bins" not in filled and _width(filled) > WIDEST:
-            filled["bins"] = BINS
-        if kind == "date" and "step" not in filled:
-            filled.update(_step(filled))
+    if TODO not in filled.values() and kind == "date" and "step" not in filled:
+        filled.update(_step(filled))
     return {key: filled[key] for key in sorted(filled, key=_ORDER.index)}
 
 
@@ -74,10 +82,6 @@ def number(text: Any) -> int | float | None:
     if value != value or value in (float("inf"), float("-inf")):
         return None
     return int(value) if value.is_integer() else value
-
-
-def _width(declaration: Declaration) -> int:
-    return int(declaration["max"]) - int(declaration["min"]) + 1
 
 
 def _step(declaration: Declaration) -> Declaration:

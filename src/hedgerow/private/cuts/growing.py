@@ -1,0 +1,107 @@
+"""A public tree of one line, grown where noisy counts say that rows are.
+
+A level counts the parts of every block that was split before it: a partition of part of the line, so a row reaches one
+part at most and the level is one marginal query. A part is split further when its noisy count is clear of its noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hedgerow.coded.domain import Domain, IntArray
+from hedgerow.coded.measurement import Measurement
+from hedgerow.coded.query import MarginalQuery
+from hedgerow.schema.trees import Block, Tree
+
+SPLIT = 3.0
+"""A part is split when its noisy count is above so many standard deviations of its noise."""
+MOST_LEVELS = 6
+"""Beyond a decade and five digits nothing is looked for."""
+MOST_RUNS = 1 << 17
+"""Into so many runs a line is coded for one look, about."""
+
+
+@dataclass(eq=False)
+class Node:
+    """A block, its noisy count with the variance of its noise, and its parts once they have been counted."""
+
+    block: Block
+    count: float = 0.0
+    variance: float = float("inf")
+    parts: list[Node] = field(default_factory=list)
+
+
+class Growing:
+    """One line of a column while its tree is descended."""
+
+    def __init__(self, attribute: str, tree: Tree):
+        self.attribute = attribute
+        self.tree = tree
+        self.root = Node(Block(tree.low, tree.high, 0))
+        self._levels = 0
+        self._split: list[Node] = [self.root]
+        """Nodes whose parts are counted next."""
+        self._seen = 0
+        """Levels that can be counted in the runs of the last look."""
+        self._starts: IntArray = np.empty(0, dtype=np.int64)
+
+    @property
+    def levels_left(self) -> int:
+        """How many levels may still be asked for."""
+        return min(self.tree.levels, MOST_LEVELS) - self._levels if self._split else 0
+
+    @property
+    def in_sight(self) -> bool:
+        """Whether the next level can be counted without another look."""
+        return self._seen > 0
+
+    def look(self) -> IntArray:
+        """Where the runs of the next look begin: as fine as they can be without being too many."""
+        for depth in range(self.levels_left, 0, -1):
+            if depth == 1 or self._runs(depth) <= MOST_RUNS:
+                break
+        blocks = self.tree.top() if self._split == [self.root] else [node.block for node in self._split]
+        below = depth - (self._split == [self.root])
+        ends = [block.high + 1 for block in blocks if block.high < self.tree.high]
+        self._starts = np.unique(np.concatenate([[self.tree.low], ends, *self._below(blocks, below)]).astype(np.int64))
+        self._seen = depth
+        return self._starts
+
+    def query(self, domain: Domain) -> MarginalQuery:
+        """The parts of everything that is split, as one query over the runs of the look; all else counts nowhere."""
+        for node in self._split:
+            node.parts = [Node(part) for part in self._parts(node)]
+        blocks = [part.block for node in self._split for part in node.parts]
+        lows = np.array([block.low for block in blocks], dtype=np.int64)
+        highs = np.array([block.high for block in blocks], dtype=np.int64)
+        part = np.searchsorted(lows, self._starts, side="right") - 1
+        inside = (part >= 0) & (self._starts <= highs[part])
+        elsewhere = np.full(domain[self.attribute].size - len(self._starts), -1)
+        return MarginalQuery(domain, (self.attribute,), blocks=np.append(np.where(inside, part, -1), elsewhere))
+
+    def answer(self, measured: Measurement) -> None:
+        """Take the counts of the parts, and decide which are split next."""
+        counted = [part for node in self._split for part in node.parts]
+        for part, count in zip(counted, measured.dense().tolist(), strict=True):
+            part.count, part.variance = count, measured.noise.variance
+        least = SPLIT * measured.std
+        self._split = [part for part in counted if part.count > least and not part.block.single]
+        self._levels += 1
+        self._seen -= 1
+
+    def _parts(self, node: Node) -> list[Block]:
+        return self.tree.top() if node is self.root else self.tree.parts(node.block)
+
+    def _runs(self, depth: int) -> int:
+        """About how many runs a look of that depth would have."""
+        blocks = self.tree.top() if self._split == [self.root] else [node.block for node in self._split]
+        below = depth - (self._split == [self.root])
+        return sum(self.tree.runs(block, below) for block in blocks)
+
+    def _below(self, blocks: Sequence[Block], depth: int) -> list[IntArray]:
+        if depth == 0:
+            return [np.array([block.low for block in blocks], dtype=np.int64)]
+        return [self.tree.starts(block, depth) for block in blocks]

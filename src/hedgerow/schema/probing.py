@@ -1,0 +1,90 @@
+"""A look at where the rows of some columns lie, before those columns have cells of their own.
+
+While a column waits to be cut, its values are places on one line or several (`Cuttable`). For a look each line is coded
+into runs of steps that begin at given places. That is a public map of one value at a time, like any other encoding:
+what is counted over it is charged like any other count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from hedgerow.coded.domain import Attribute, Domain, IntArray
+from hedgerow.schema.arrays import CodeArray, FloatArray
+from hedgerow.schema.column import Encoded
+from hedgerow.schema.encoding import Block, Encoding
+from hedgerow.schema.leaves import Leaf
+from hedgerow.schema.trees import Tree
+
+if TYPE_CHECKING:
+    from hedgerow.schema.schema import Schema
+
+Starts = Mapping[str, IntArray]
+"""For each line of a column, by the suffix of its attribute's name, where its runs begin."""
+
+
+class Cuttable(Protocol):
+    """A column whose cells may be bought."""
+
+    def trees(self) -> dict[str, Tree]:
+        """The tree of every line, by the suffix of its attribute's name."""
+        ...
+
+    def places(self, array: pa.Array) -> dict[str, FloatArray]:
+        """Where each value lies on every line; NaN where it has a cell of its own elsewhere."""
+        ...
+
+    def elsewhere(self) -> dict[str, list[int]]:
+        """Steps of a line that have a cell of their own, by line."""
+        ...
+
+    def cut(self, cells: Mapping[str, Sequence[Sequence[Leaf]]]) -> dict[str, Any]:
+        """The keys of the declaration that say where the lines were cut."""
+        ...
+
+
+class Probing(Encoding):
+    """The encoding of a schema in which some columns are looked at in runs of steps.
+
+    The last code of such an attribute stands for everything that does not lie on the line.
+    """
+
+    def __init__(self, schema: Schema, waiting: Mapping[str, Cuttable], starts: Mapping[str, Starts]):
+        super().__init__(schema)
+        looks = {name: _Look(name, waiting[name], starts[name]) for name in starts}
+        self.blocks: tuple[Any, ...] = tuple(_replaced(block, looks) for block in self.blocks)
+        self.domain = Domain(attribute for block in self.blocks for attribute in block.attributes)
+
+
+def _replaced(block: Block, looks: Mapping[str, _Look]) -> Block | _Look:
+    return looks.get(block.columns[0], block) if len(block.columns) == 1 else block
+
+
+class _Look:
+    """One column in runs of steps."""
+
+    def __init__(self, name: str, column: Cuttable, starts: Starts):
+        self.columns = (name,)
+        self._column = column
+        self._starts = dict(starts)
+        self.attributes = tuple(Attribute(f"{name}{suffix}", len(runs) + 1) for suffix, runs in starts.items())
+        self.names = tuple(attribute.name for attribute in self.attributes)
+
+    def encode(self, batch: Any) -> Encoded:
+        places = self._column.places(batch.column(self.columns[0]))
+        codes = tuple(_run_of(places[suffix], runs) for suffix, runs in self._starts.items())
+        return Encoded(codes, np.zeros(len(codes[0]), dtype=bool))
+
+    def decode(self, codes: list[CodeArray], coins: np.random.Generator) -> list[pa.Array]:
+        raise NotImplementedError("a look is not read back")
+
+
+def _run_of(places: FloatArray, starts: IntArray) -> IntArray:
+    elsewhere = np.isnan(places)
+    whole = np.where(elsewhere, float(starts[0]), places).astype(np.int64)
+    runs = np.searchsorted(starts, whole, side="right") - 1
+    return np.where(elsewhere, len(starts), runs)

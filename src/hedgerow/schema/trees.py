@@ -1,0 +1,104 @@
+"""Public trees over whole steps: what a private discovery descends, level by level, to see where rows are.
+
+A tree follows from the declaration alone. A block is split into parts that lie in their order and fill it, so a row
+lies in one part at most: the parts of one level are a partition, and counting it costs what counting one column costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from hedgerow.coded.domain import IntArray
+
+
+class Block(NamedTuple):
+    """A run of whole steps, both ends included, and what tells its tree how to split it."""
+
+    low: int
+    high: int
+    rank: int
+
+    @property
+    def single(self) -> bool:
+        return self.low == self.high
+
+
+class Tree(Protocol):
+    """A way to split the steps from `low` to `high`."""
+
+    low: int
+    high: int
+
+    @property
+    def levels(self) -> int:
+        """How often a block can be split until single steps are left, at most; the first time gives `top`."""
+        ...
+
+    def top(self) -> list[Block]:
+        """The first partition."""
+        ...
+
+    def parts(self, block: Block) -> list[Block]:
+        """At least two parts of a block that is not a single step."""
+        ...
+
+    def runs(self, block: Block, depth: int) -> int:
+        """About how many `starts` there are."""
+        ...
+
+    def starts(self, block: Block, depth: int) -> IntArray:
+        """Where the parts begin into which a block is split after `depth` times, or finer; the first is its own."""
+        ...
+
+
+class Decimal:
+    """Sign and decade, then digit by digit; the round number at the head of a block is a part of its own.
+
+    A decade costs what a decade costs, so bounds of ten millions are no worse than bounds of a hundred; and 0, 500 or
+    2000, where people heap, show before anything is known of their surroundings.
+    """
+
+    def __init__(self, low: int, high: int):
+        self.low, self.high = low, high
+
+    @property
+    def levels(self) -> int:
+        return len(str(max(abs(self.low), abs(self.high)))) + 1
+
+    def top(self) -> list[Block]:
+        digits = range(1, self.levels)
+        below = (Block(1 - 10**digit, -(10 ** (digit - 1)), digit - 1) for digit in reversed(digits))
+        above = (Block(10 ** (digit - 1), 10**digit - 1, digit - 1) for digit in digits)
+        blocks = self._within([*below, Block(0, 0, 0), *above])
+        return self.parts(blocks[0]) if len(blocks) == 1 and not blocks[0].single else blocks
+
+    def parts(self, block: Block) -> list[Block]:
+        if block.high < 0:
+            mirrored = Decimal(-self.high, -self.low).parts(Block(-block.high, -block.low, block.rank))
+            return [Block(-part.high, -part.low, part.rank) for part in reversed(mirrored)]
+        width = 10**block.rank
+        found: list[Block] = []
+        for begin in range(block.low - block.low % width, block.high + 1, width):
+            low, high = max(begin, block.low), min(begin + width - 1, block.high)
+            if low == begin and low < high:
+                found.append(Block(low, low, 0))
+                low += 1
+            found.append(Block(low, high, max(block.rank - 1, 0)))
+        return self.parts(found[0]) if len(found) == 1 else found
+
+    def runs(self, block: Block, depth: int) -> int:
+        width = int(10 ** max(block.rank - depth + 1, 0))
+        return (block.high - block.low + 1) // width * (2 if width > 1 else 1) + 1
+
+    def starts(self, block: Block, depth: int) -> IntArray:
+        width = 10 ** max(block.rank - depth + 1, 0)
+        heads = np.arange(-(-block.low // width), block.high // width + 1, dtype=np.int64) * width
+        starts = np.unique(np.concatenate([[block.low], heads, heads + 1]))
+        return starts[starts <= block.high]
+
+    def _within(self, blocks: Iterable[Block]) -> list[Block]:
+        cut = (Block(max(block.low, self.low), min(block.high, self.high), block.rank) for block in blocks)
+        return [block for block in cut if block.low <= block.high]

@@ -1,0 +1,200 @@
+"""Where columns are cut: what is found, that tails end, that nothing is lost, and what it costs."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import hedgerow as hr
+from hedgerow.audit.method import Pair, replay_pair
+from hedgerow.coded.domain import Attribute, Domain
+from hedgerow.coded.measurement import Measurement, Noise
+from hedgerow.methods.independent import Independent
+from hedgerow.private.cuts.growing import MOST_RUNS, Growing
+from hedgerow.private.cuts.settling import settle
+from hedgerow.private.engines import open_engine
+from hedgerow.private.exact import SparseCounts
+from hedgerow.release.bundle import verify
+from hedgerow.schema.probing import Probing
+from hedgerow.schema.trees import Decimal
+
+SCHEMA = """
+columns:
+  cost: {type: number, min: 0, max: 10000000, decimals: 2}
+  change: {type: integer, min: -1000000, max: 1000000, missing: true}
+"""
+
+
+def cut(
+    values: np.ndarray, low: int, high: int, scale: float = 10.0, seed: int = 0
+) -> list[list[tuple[int, int, int]]]:
+    """The cells of one line, noise of a given scale on every level."""
+    rng = np.random.default_rng(seed)
+    line = Growing("x", Decimal(low, high))
+    while line.levels_left:
+        if not line.in_sight:
+            starts = line.look()
+            assert len(starts) <= 3 * MOST_RUNS
+            codes = np.searchsorted(starts, values, side="right") - 1
+            exact = np.bincount(codes, minlength=len(starts) + 1)
+        query = line.query(Domain([Attribute("x", len(starts) + 1)]))
+        noisy = np.rint(query.aggregate(exact) + rng.normal(0, scale, query.cells)).astype(np.int64)
+        line.answer(Measurement(query, noisy, Noise("gaussian", scale)))
+    return [[tuple(leaf) for leaf in cell] for cell in settle(line.root)]
+
+
+def leaves(cells: list[list[tuple[int, int, int]]]) -> list[tuple[int, int, int]]:
+    return [leaf for cell in cells for leaf in cell]
+
+
+def test_spikes_stand_alone_and_the_tail_ends_where_rows_end():
+    rng = np.random.default_rng(1)
+    smooth = rng.lognormal(6, 1, 8_000).astype(np.int64)
+    values = np.concatenate([np.zeros(10_000, np.int64), np.full(900, 999), np.full(700, 1177), smooth])
+    cells = cut(values, 0, 10**9)
+    single = {first for first, last, _ in leaves(cells) if first == last}
+    assert {0, 999, 1177} <= single
+    assert leaves(cells)[-1][1] < 10 * values.max(), "one leaf over empty decades would ruin the mean"
+    weight = sum(leaf[2] for leaf in leaves(cells))
+    assert weight == pytest.approx(len(values), rel=0.05)
+    heavy = [sum(leaf[2] for leaf in cell) for cell in cells]
+    assert len(cells) <= 120
+    assert max(heavy) > 9_000
+
+
+def test_negative_values_are_cut_like_positive_ones():
+    values = np.random.default_rng(0).normal(-300, 40, 20_000).astype(np.int64)
+    mirrored = [[(-b, -a) for a, b, _ in reversed(cell)] for cell in reversed(cut(-values, -(10**6), 10**6))]
+    assert len(cut(values, -(10**6), 10**6)) == pytest.approx(len(mirrored), rel=0.2)
+    assert leaves(cut(values, -(10**6), 10**6))[0][0] > -1000
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (np.full(5_000, 37), {37}),
+        (np.zeros(5_000, np.int64), {0}),
+        (np.append(np.full(5_000, 37), 10**9), {37}),
+    ],
+)
+def test_a_constant_column_is_one_value_and_one_outlier_adds_none(values: np.ndarray, expected: set[int]):
+    assert {step for first, last, _ in leaves(cut(values, 0, 10**9)) for step in (first, last)} == expected
+
+
+def test_a_column_of_nothing_and_one_that_drowns_in_noise_are_one_cell():
+    assert [len(cells) for cells in (cut(np.empty(0, np.int64), -5, 10**6), cut(np.arange(50), 0, 10**6, 1e4))] == [
+        1,
+        1,
+    ]
+
+
+def test_many_distinct_values_stay_in_bounded_cells():
+    values = np.random.default_rng(0).permutation(1_000_000)
+    cells = cut(values, 0, 10**15, scale=100.0)
+    assert 50 < len(cells) <= 150
+
+
+def test_every_declared_value_has_a_cell_and_comes_back_on_the_grid():
+    rng = np.random.default_rng(0)
+    rows = 20_000
+    cost = np.where(rng.random(rows) < 0.7, 0.0, np.round(rng.lognormal(5, 2, rows), 2))
+    change = [
+        None if coin < 0.1 else int(value)
+        for coin, value in zip(rng.random(rows), rng.normal(0, 900, rows), strict=True)
+    ]
+    table = pa.table({"cost": cost, "change": pa.array(change, pa.int64())})
+    release = hr.synthesize(table, hr.Schema.parse(SCHEMA), hr.Budget(2.0, 1e-6), "independent")
+    drawn = release.sample(rows)
+    made = np.array(drawn["cost"])
+    assert np.array_equal(made, np.round(made, 2))
+    assert abs((made == 0).mean() - 0.7) < 0.02
+    assert abs(np.minimum(made, 1e4).mean() - np.minimum(cost, 1e4).mean()) < 0.1 * cost.std()
+    assert made.max() < 100 * cost.max()
+    assert drawn["change"].null_count / rows == pytest.approx(0.1, abs=0.02)
+    real = np.array([value for value in change if value is not None])
+    synthetic = np.array(drawn["change"].drop_null())
+    grid = np.quantile(real, np.linspace(0.01, 0.99, 99))
+    distance = np.searchsorted(np.sort(real), grid) / len(real) - np.searchsorted(np.sort(synthetic), grid) / len(
+        synthetic
+    )
+    assert np.abs(distance).max() < 0.04
+    assert release.encoding.domain["cost"].ordered == len(release.schema.to_dict()["columns"]["cost"]["leaves"])
+
+
+def test_cuts_are_charged_level_by_level_and_verify(tmp_path):
+    table = pa.table({"cost": np.arange(3000) / 7, "change": np.arange(3000)})
+    release = hr.synthesize(table, hr.Schema.parse(SCHEMA), hr.Budget(1.0), "independent")
+    levels = [
+        charge for charge in release.certificate.charges if all("aggregation" in query for query in charge.queries)
+    ]
+    assert levels
+    spent = sum(charge.amount.value for charge in levels)
+    assert spent <= 0.1 * release.certificate.whole.value * (1 + 1e-9)
+    assert release.certificate.discovered == ("cost", "change")
+    release.save(tmp_path / "x.release")
+    again, _ = verify(tmp_path / "x.release")
+    assert again.sample(50).equals(release.sample(50))
+
+
+def test_pure_privacy_is_cut_too():
+    table = pa.table({"cost": np.repeat([0.0, 12.5], 4000), "change": np.zeros(8000, np.int64)})
+    release = hr.synthesize(table, hr.Schema.parse(SCHEMA), hr.Budget(3.0, 0.0), "independent")
+    assert release.guarantee.delta == 0
+    made = np.array(release.sample(1000)["cost"])
+    assert abs((made == 0).mean() - 0.5) < 0.1
+
+
+def test_cuts_pass_the_replay_audit():
+    """Whatever one row holds: a far value, none, one beyond the bounds, one with too many digits."""
+    rows = {"cost": np.random.default_rng(0).lognormal(3, 1, 400), "change": np.arange(400) % 50}
+    for cost, change in ((9e6, 999_999), (math.nan, None), (-1e300, 10**9), (math.inf, -7), (0.123456789, 0)):
+        more = {
+            "cost": np.append(rows["cost"], cost),
+            "change": pa.array([*rows["change"].tolist(), change], pa.int64()),
+        }
+        replayed = replay_pair(Independent(), hr.Budget(1.0), Pair("cuts", pa.table(more), pa.table(rows)), SCHEMA)
+        assert all(ratio <= 1 + 1e-9 for ratio in replayed.ratios)
+
+
+def test_a_look_that_codes_a_row_twice_as_often_would_be_caught():
+    """A worst pair attains the sensitivity that each level declares: a row that lies in every query of the stack."""
+    rows = pa.table({"cost": np.full(300, 5.0), "change": np.full(300, 5)})
+    more = pa.concat_tables([rows, rows.slice(0, 1)])
+    replayed = replay_pair(Independent(), hr.Budget(1.0), Pair("cuts", more, rows), SCHEMA)
+    assert max(replayed.ratios) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("kind", ["arrow", "duckdb"])
+def test_a_look_is_the_same_on_every_engine(kind, tmp_path):
+    schema = hr.Schema.parse(SCHEMA)
+    table = pa.table(
+        {
+            "cost": ["0", "11.77", "", "1e300", "nan", "x", "9999999.996"],
+            "change": ["-1", "", "0", "7.5", "8", None, "-99"],
+        }
+    )
+    if kind == "arrow":
+        engine = open_engine(table)
+    else:
+        duckdb = pytest.importorskip("duckdb")
+        with duckdb.connect(str(tmp_path / "x.db")) as connection:
+            connection.register("given", table)
+            connection.execute("create table t as select * from given")
+        engine = open_engine(f"duckdb://{tmp_path}/x.db/t", memory=1)
+    lines = {name: Growing(name, schema.waiting(name).trees()[""]) for name in ("cost", "change")}
+    waiting = {name: schema.waiting(name) for name in lines}
+    encoding = Probing(schema.with_stand_ins(), waiting, {name: {"": line.look()} for name, line in lines.items()})
+    engine.prepare(encoding)
+    queries = [line.query(encoding.domain) for line in lines.values()]
+    found = []
+    for query, exact in zip(queries, engine.count(queries), strict=True):
+        counts = exact.opened()
+        if isinstance(counts, SparseCounts):
+            counts = np.bincount(counts.cells, counts.counts, minlength=query.cells)
+        found.append({cell: int(count) for cell, count in enumerate(counts) if count})
+    tops = [[part.low for part in tree.trees()[""].top()] for tree in waiting.values()]
+    assert {tops[0][cell]: count for cell, count in found[0].items()} == {0: 1, 1000: 1, 10**9: 2}
+    assert {tops[1][cell]: count for cell, count in found[1].items()} == {-99: 1, -9: 1, 0: 1, 1: 2}

@@ -1,0 +1,75 @@
+"""Public trees: parts fill their block in order, and looks are at least as fine as the parts that they must count."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hedgerow.schema.trees import Block, Decimal, Tree
+
+
+@st.composite
+def decimals(draw: st.DrawFn) -> Tree:
+    low = draw(st.one_of(st.integers(-30, 30), st.integers(-(10**15), 10**15)))
+    return Decimal(low, low + draw(st.one_of(st.integers(1, 300), st.integers(1, 10**15))))
+
+
+def fills(low: int, high: int, parts: list[Block]) -> bool:
+    edges = [low - 1] + [part.high for part in parts]
+    return edges[-1] == high and all(
+        part.low == before + 1 and part.low <= part.high for part, before in zip(parts, edges, strict=False)
+    )
+
+
+@settings(deadline=None, max_examples=200)
+@given(data=st.data())
+def test_parts_fill_their_block_down_to_single_steps(data: st.DataObject) -> None:
+    tree = data.draw(decimals())
+    parts, level = tree.top(), 1
+    assert fills(tree.low, tree.high, parts)
+    while wide := [part for part in parts if not part.single]:
+        block = data.draw(st.sampled_from(wide))
+        parts, level = tree.parts(block), level + 1
+        assert len(parts) > 1
+        assert fills(block.low, block.high, parts)
+        assert level <= tree.levels
+
+
+@settings(deadline=None, max_examples=100)
+@given(data=st.data())
+def test_a_look_can_count_every_level_that_it_is_for(data: st.DataObject) -> None:
+    tree = data.draw(decimals())
+    block = data.draw(st.sampled_from(tree.top()))
+    parts = [block]
+    for depth in (1, 2, 3):
+        parts = [small for part in parts for small in ([part] if part.single else tree.parts(part))]
+        if tree.runs(block, depth) > 3000:
+            return
+        starts = tree.starts(block, depth)
+        assert starts.tolist() == sorted(set(starts.tolist()))
+        assert {part.low for part in parts} <= set(starts.tolist())
+        assert starts[0] == block.low
+        assert starts[-1] <= block.high
+        assert len(starts) <= 2 * tree.runs(block, depth) + 2
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "top"),
+    [
+        (0, 10**7, [(0, 0), (1, 9), (10, 99), (100, 999)]),
+        (-50, 5, [(-50, -10), (-9, -1), (0, 0), (1, 5)]),
+        (1900, 2100, [(1900, 1999), (2000, 2000), (2001, 2100)]),
+    ],
+)
+def test_sign_and_decade_come_first_and_round_numbers_stand_alone(
+    low: int, high: int, top: list[tuple[int, int]]
+) -> None:
+    assert [(part.low, part.high) for part in Decimal(low, high).top()][: len(top)] == top
+
+
+def test_a_decade_is_split_by_its_digit_and_its_round_numbers() -> None:
+    tree = Decimal(-5000, 5000)
+    assert [(p.low, p.high) for p in tree.parts(Block(10, 99, 1))][:3] == [(10, 10), (11, 19), (20, 20)]
+    assert [(p.low, p.high) for p in tree.parts(Block(-99, -10, 1))][-3:] == [(-20, -20), (-19, -11), (-10, -10)]
+    assert [(p.low, p.high) for p in tree.parts(Block(1, 9, 0))] == [(n, n) for n in range(1, 10)]
