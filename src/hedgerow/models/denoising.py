@@ -180,5 +180,6 @@ class _Sums:
         length = 1 << (cells + len(kernel) - 2).bit_length()  # other lengths can take far longer
         if length not in self._spectra:
             self._spectra = {length: np.fft.rfft(self._values, length)}  # kernels widen: the last is enough
-        sums: Counts = np.fft.irfft(self._spectra[length] * np.fft.rfft(kernel, length), length)
+        spectrum = np.fft.rfft(kernel, length)
+        sums: Counts = np.fft.irfft(np.multiply(self._spectra[length], spectrum, out=spectrum), length)
         return sums[half : half + cells]
