@@ -105,7 +105,7 @@ def _interrupt(number: int, _: object) -> None:
 
 
 def _unraised(problem: sys.UnraisableHookArgs) -> None:
-    """A request to end that came where Python can only drop it (a callback, a finalizer) is made again a little later."""
+    """A request to end that came where Python can only drop it (a callback, a finalizer) is made again soon."""
     if _asked_to_end and issubclass(problem.exc_type, KeyboardInterrupt):
         signal.setitimer(signal.ITIMER_REAL, SOON)
     else:
