@@ -54,8 +54,8 @@ def test_every_method_survives(method, kind, delta):
 
 
 def wide(columns, rows=40):
-    coins = np.random.default_rng(0)
-    table = pa.table({f"c{place}": coins.integers(0, 3, rows) for place in range(columns)})
+    rng = np.random.default_rng(0)
+    table = pa.table({f"c{index}": rng.integers(0, 3, rows) for index in range(columns)})
     return table, Schema.parse("columns:\n" + "".join(f"  c{n}: {{type: code, size: 3}}\n" for n in range(columns)))
 
 

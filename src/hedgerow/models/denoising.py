@@ -60,7 +60,7 @@ class Smoothed(NamedTuple):
 def denoised(measurement: Measurement, attribute: Attribute, total: float) -> Column:
     """The best guess at an attribute's own counts from one noisy measurement of all its cells."""
     values, std = measurement.dense(), max(LEAST_STD, measurement.std)
-    ordered = attribute.line
+    ordered = attribute.ordered
     if ordered is None:  # nobody said: the risk decides
         ordered = attribute.size if attribute.size > FEWEST else 0
     options = [
