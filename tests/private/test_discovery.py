@@ -25,11 +25,11 @@ columns:
 
 
 def table(people=6000, seed=0, canary=None):
-    coins = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     rows = people * 2
-    city = np.array(["Ghent", "Lyon", "Turin", "Graz"])[coins.choice(4, rows, p=[0.5, 0.3, 0.15, 0.05])].tolist()
-    spent = np.round(coins.exponential(30, rows), 2).tolist()
-    visits = coins.poisson(4, rows).tolist()
+    city = np.array(["Ghent", "Lyon", "Turin", "Graz"])[rng.choice(4, rows, p=[0.5, 0.3, 0.15, 0.05])].tolist()
+    spent = np.round(rng.exponential(30, rows), 2).tolist()
+    visits = rng.poisson(4, rows).tolist()
     person = [f"p{number // 2}" for number in range(rows)]
     for row in canary or []:
         person.append("canary"), city.append(row[0]), spent.append(row[1]), visits.append(row[2])

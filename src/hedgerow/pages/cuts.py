@@ -22,7 +22,7 @@ def cuts(release: Release) -> Markup:
     rows = []
     for name in cut_columns(release):
         for attribute in release.encoding.attributes_of(name):
-            labels = release.encoding.labels(attribute)[: release.encoding.line(attribute)]
+            labels = release.encoding.labels(attribute)[: release.encoding.ordered(attribute)]
             if labels:
                 rows.append([attribute, f"{len(labels):,}", " · ".join(labels)])
     return joined(

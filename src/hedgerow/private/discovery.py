@@ -30,7 +30,7 @@ from hedgerow.private.account import Account
 from hedgerow.private.cuts.growing import Growing
 from hedgerow.private.cuts.settling import settle
 from hedgerow.private.engines.engine import Engine
-from hedgerow.private.mechanisms import Answering
+from hedgerow.private.mechanisms import Randomizer
 from hedgerow.private.vault import Vault
 from hedgerow.schema import Schema
 from hedgerow.schema.probing import Probing
@@ -98,7 +98,7 @@ class Discoveries:
         return sum((Fraction(allotment.delta) for allotment in self.allotments), Fraction(0))
 
     def buy(
-        self, schema: Schema, engine: Engine, account: Account, mechanisms: Answering, answers: list[Answer]
+        self, schema: Schema, engine: Engine, account: Account, mechanisms: Randomizer, answers: list[Answer]
     ) -> Schema:
         """The schema with every private domain filled in from noisy answers, which join `answers`.
 
@@ -151,7 +151,7 @@ class Cutting:
         self._encoding = Probing(self._schema, self._waiting, {name: runs for name, runs in starts.items() if runs})
         engine.prepare(self._encoding)
 
-    def descend(self, spend: Amount, engine: Engine, account: Account, mechanisms: Answering) -> list[Answer]:
+    def descend(self, spend: Amount, engine: Engine, account: Account, mechanisms: Randomizer) -> list[Answer]:
         """Count level by level, each line of each level for the same part of what is left of `spend`.
 
         Lines that end early leave more for the others; what no level needs stays in the account.
@@ -180,7 +180,7 @@ class Cutting:
 
 
 def _open_values(
-    schema: Schema, column: str, amount: Amount, engine: Engine, account: Account, mechanisms: Answering
+    schema: Schema, column: str, amount: Amount, engine: Engine, account: Account, mechanisms: Randomizer
 ) -> Sequence[str]:
     people = schema.max_rows_per_person
     scale = discovery_scale(amount, people)

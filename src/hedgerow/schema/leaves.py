@@ -65,10 +65,10 @@ class Leaves(Steps):
     def cell(self, line: FloatArray) -> IntArray:
         return np.searchsorted(self.starts, line.astype(np.int64), side="right") - 1
 
-    def draw(self, cells: IntArray, classes: IntArray | None, coins: np.random.Generator) -> IntArray:
-        leaf = self._leaf(cells, coins.random(len(cells)))
+    def draw(self, cells: IntArray, classes: IntArray | None, rng: np.random.Generator) -> IntArray:
+        leaf = self._leaf(cells, rng.random(len(cells)))
         count = self._steps.count[leaf]
-        along = _along(coins.random(len(cells)), self._slopes[leaf])
+        along = _along(rng.random(len(cells)), self._slopes[leaf])
         return self._steps.nth(leaf, np.minimum((along * count).astype(np.int64), count - 1))
 
     def _leaf(self, cells: IntArray, share: FloatArray) -> IntArray:

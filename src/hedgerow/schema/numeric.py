@@ -17,7 +17,7 @@ from hedgerow.schema.arrays import BoolArray, FloatArray, Reading, numbers
 from hedgerow.schema.cells import LONGEST_PERIOD, Cells, Intervals, Steps, equal_steps, steps_between
 from hedgerow.schema.column import Layout
 from hedgerow.schema.leaves import Cut, Leaf, Leaves, check_leaves, drawable
-from hedgerow.schema.line import HeapedColumn, LineColumn, SteppedColumn, declared_edges
+from hedgerow.schema.ordered import HeapedColumn, OrderedColumn, SteppedColumn, declared_edges
 from hedgerow.schema.reading import LARGEST, Real, Truth, Whole, as_bins
 from hedgerow.schema.trees import Decimal, Tree
 
@@ -73,10 +73,10 @@ class Integer(HeapedColumn):
     def _check_heaps(self) -> None:
         if self.heaps and self.bins is None and self.discovery is None:
             raise ValueError("heaps: without `bins` every value has a cell of its own and needs none")
-        for place, rule in enumerate(self.heaps):
+        for index, rule in enumerate(self.heaps):
             if rule < 2:
                 raise ValueError(f"heaps: {rule} is not a divisor; use whole numbers of at least 2")
-            if any(rule % earlier == 0 for earlier in self.heaps[:place]):
+            if any(rule % earlier == 0 for earlier in self.heaps[:index]):
                 raise ValueError(f"heaps: {rule} can never match, an earlier divisor already does; put it first")
         if self.heaps and math.lcm(*self.heaps) > LONGEST_PERIOD:
             raise ValueError(f"heaps: the divisors' least common multiple is beyond {LONGEST_PERIOD:,}")
@@ -91,7 +91,7 @@ class Integer(HeapedColumn):
         return "cuts" if self.leaves is None and (wide or self.bins == "private") else None
 
     @property
-    def special_places(self) -> tuple[float, ...]:
+    def special_numbers(self) -> tuple[float, ...]:
         return tuple(map(float, self.special))
 
     @cached_property
@@ -127,11 +127,11 @@ class Integer(HeapedColumn):
     def read(self, array: pa.Array) -> Reading:
         return numbers(array)
 
-    def to_arrow(self, line: FloatArray | IntArray, null: BoolArray) -> pa.Array:
-        return pa.array(line.astype(np.int64, copy=False), mask=null if null.any() else None)
+    def to_arrow(self, numbers: FloatArray | IntArray, null: BoolArray) -> pa.Array:
+        return pa.array(numbers.astype(np.int64, copy=False), mask=null if null.any() else None)
 
 
-class Number(LineColumn):
+class Number(OrderedColumn):
     """Real numbers between two bounds: on a decimal grid and cut where rows turn out to be, or in bins.
 
     With `decimals`, or without `bins`, a number is a whole number of steps of 10^−decimals: further digits are rounded,
@@ -199,7 +199,7 @@ class Number(LineColumn):
         return "cuts" if self.leaves is None and self.bins in (None, "private") else None
 
     @property
-    def special_places(self) -> tuple[float, ...]:
+    def special_numbers(self) -> tuple[float, ...]:
         if self.scale is None:
             return tuple(map(float, self.special))
         return tuple(float(_on_grid(value, self.scale)) for value in self.special)
@@ -207,7 +207,7 @@ class Number(LineColumn):
     @cached_property
     def cells(self) -> Cells:
         if self.scale is None:
-            return Intervals(self._edges(), self.closed == "right", self.own_places)
+            return Intervals(self._edges(), self.closed == "right", self.own_numbers)
         low, high = self._bounds(self.scale)
         if self.leaves is not None:
             return Leaves(self._leaves(self.scale), low, high, self.own_steps)
@@ -316,8 +316,8 @@ class Code(SteppedColumn):
     def read(self, array: pa.Array) -> Reading:
         return numbers(array)
 
-    def to_arrow(self, line: FloatArray | IntArray, null: BoolArray) -> pa.Array:
-        return pa.array(line.astype(np.int64, copy=False), mask=null if null.any() else None)
+    def to_arrow(self, numbers: FloatArray | IntArray, null: BoolArray) -> pa.Array:
+        return pa.array(numbers.astype(np.int64, copy=False), mask=null if null.any() else None)
 
 
 def _check_cut(bins: Any, heaps: tuple[int, ...] = ()) -> None:

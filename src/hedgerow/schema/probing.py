@@ -79,7 +79,7 @@ class _Look:
         codes = tuple(_run_of(places[suffix], runs) for suffix, runs in self._starts.items())
         return Encoded(codes, np.zeros(len(codes[0]), dtype=bool))
 
-    def decode(self, codes: list[CodeArray], coins: np.random.Generator) -> list[pa.Array]:
+    def decode(self, codes: list[CodeArray], rng: np.random.Generator) -> list[pa.Array]:
         raise NotImplementedError("a look is not read back")
 
 
