@@ -31,7 +31,6 @@ def test_parts_fill_their_block_down_to_single_steps(data: st.DataObject) -> Non
     while wide := [part for part in parts if not part.single]:
         block = data.draw(st.sampled_from(wide))
         parts, level = tree.parts(block), level + 1
-        assert len(parts) > 1
         assert fills(block.low, block.high, parts)
         assert level <= tree.levels
 

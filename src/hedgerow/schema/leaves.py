@@ -62,8 +62,8 @@ class Leaves(Steps):
     def spans(self) -> tuple[IntArray, IntArray]:
         return self._outer
 
-    def cell(self, line: FloatArray) -> IntArray:
-        return np.searchsorted(self.starts, line.astype(np.int64), side="right") - 1
+    def cell(self, numbers: FloatArray) -> IntArray:
+        return np.searchsorted(self.starts, numbers.astype(np.int64), side="right") - 1
 
     def draw(self, cells: IntArray, classes: IntArray | None, rng: np.random.Generator) -> IntArray:
         leaf = self._leaf(cells, rng.random(len(cells)))

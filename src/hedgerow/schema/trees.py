@@ -42,7 +42,7 @@ class Tree(Protocol):
         ...
 
     def parts(self, block: Block) -> list[Block]:
-        """At least two parts of a block that is not a single step."""
+        """What fills a block that is not a single step; one part alone, finer to split, where a bound cuts it."""
         ...
 
     def runs(self, block: Block, depth: int) -> int:
@@ -73,7 +73,9 @@ class Decimal:
         below = (Block(1 - 10**digit, -(10 ** (digit - 1)), digit - 1) for digit in reversed(digits))
         above = (Block(10 ** (digit - 1), 10**digit - 1, digit - 1) for digit in digits)
         blocks = self._within([*below, Block(0, 0, 0), *above])
-        return self.parts(blocks[0]) if len(blocks) == 1 and not blocks[0].single else blocks
+        while len(blocks) == 1 and not blocks[0].single:
+            blocks = self.parts(blocks[0])
+        return blocks
 
     def parts(self, block: Block) -> list[Block]:
         if block.high < 0:
@@ -87,7 +89,7 @@ class Decimal:
                 found.append(Block(low, low, 0))
                 low += 1
             found.append(Block(low, high, max(block.rank - 1, 0)))
-        return self.parts(found[0]) if len(found) == 1 else found
+        return found
 
     def runs(self, block: Block, depth: int) -> int:
         width = int(10 ** max(block.rank - depth + 1, 0))
