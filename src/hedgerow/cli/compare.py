@@ -127,7 +127,9 @@ def _numbers(text: str) -> tuple[float, ...]:
         if not values or not all(0 < value < math.inf for value in values):
             raise ValueError
     except ValueError:
-        raise OptionError(f'--epsilons takes numbers such as .1,1,10, got "{text}". Nothing was read.') from None
+        raise OptionError(
+            "bad-epsilons", f'--epsilons takes numbers such as .1,1,10, got "{text}". Nothing was read.'
+        ) from None
     return values
 
 
@@ -139,9 +141,10 @@ def _options_by_method(pairs: list[str]) -> dict[str, dict[str, str]]:
         method, dot, option = left.rpartition(".")
         if not (equals and dot):
             raise OptionError(
-                f'--set takes METHOD.option=value, for example aim.rounds=8, got "{pair}". Nothing was read.'
+                "bad-setting",
+                f'--set takes METHOD.option=value, for example aim.rounds=8, got "{pair}". Nothing was read.',
             )
         if option in given.setdefault(method, {}):
-            raise OptionError(f'--set gives "{left}" twice. Nothing was read.')
+            raise OptionError("set-twice", f'--set gives "{left}" twice. Nothing was read.')
         given[method][option] = value
     return given

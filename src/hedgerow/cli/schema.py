@@ -69,7 +69,9 @@ def check(
         from hedgerow.run.outputs import check_outputs
 
         if table is None:
-            raise OptionError("--private counts misfits in a table's rows; name the table. Nothing was read.")
+            raise OptionError(
+                "missing-table", "--private counts misfits in a table's rows; name the table. Nothing was read."
+            )
         inputs: dict[str, str | Path | None] = {"private table": table, "schema": schema, "ledger": ledger}
         check_outputs([(private, ())], inputs, overwrite=overwrite)
     declared = Schema.load(schema)

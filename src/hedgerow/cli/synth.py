@@ -129,7 +129,9 @@ def synth(
 
 def _named(out: Path | None) -> Path:
     if out is None:
-        raise OptionError("-o/--out is missing: name the .csv, .parquet or .arrow file to write. Nothing was read.")
+        raise OptionError(
+            "missing-output", "-o/--out is missing: name the .csv, .parquet or .arrow file to write. Nothing was read."
+        )
     return out
 
 

@@ -73,12 +73,15 @@ def _check(plan: Plan) -> None:
             plan.method(method, epsilon)
     strange = [name for name in plan.options if name not in plan.methods]
     if strange:
-        raise OptionError(f'--set names "{strange[0]}", which is not among the methods. Nothing was read.')
+        raise OptionError(
+            "setting-without-method", f'--set names "{strange[0]}", which is not among the methods. Nothing was read.'
+        )
     schema = Schema.load(plan.schema)
     if schema.discoveries:
         raise SchemaError(
+            "undiscovered-domain",
             "a comparison needs one domain for all runs, but the schema leaves some to be discovered. Nothing was "
-            "read. Hint: settle them in the schema, or evaluate the runs one by one with their releases."
+            "read. Hint: settle them in the schema, or evaluate the runs one by one with their releases.",
         )
     schema.encoding()
     schema.check_header(open_source(plan.table).header())
@@ -86,7 +89,9 @@ def _check(plan: Plan) -> None:
         header = open_synthetic(each.file).header()
         lacking = [name for name in schema.columns if name not in header]
         if lacking:
-            raise OptionError(f'the table "{each.name}" lacks the column "{lacking[0]}". No row was read.')
+            raise OptionError(
+                "missing-column", f'the table "{each.name}" lacks the column "{lacking[0]}". No row was read.'
+            )
     if plan.ledger is not None:
         note_exact_access(plan.ledger, "compare")
 
@@ -113,7 +118,9 @@ class Grid:
             self._lock = os.open(self.folder, os.O_RDONLY)
         except OSError as problem:
             reason = (problem.strerror or "refused").lower()
-            raise OptionError(f'"{self.folder}" cannot be written ({reason}). Nothing was read.') from None
+            raise OptionError(
+                "cannot-write", f'"{self.folder}" cannot be written ({reason}). Nothing was read.'
+            ) from None
         try:
             self._wait(say)
             self._begin(command)
@@ -137,8 +144,9 @@ class Grid:
             differs = [key for key, value in judged.items() if before["judged"].get(key) != value]
             if differs:
                 raise OptionError(
+                    "another-comparison",
                     f'"{self.folder}" holds a comparison that differs in: {", ".join(differs)}. Nothing was read. '
-                    "Hint: name another -o/--out folder."
+                    "Hint: name another -o/--out folder.",
                 )
             commands = before["commands"]
         self._cells.mkdir(exist_ok=True)
@@ -164,8 +172,9 @@ class Grid:
             return about
         if self.folder.exists() and not (self.folder.is_dir() and self._is_empty()):
             raise OptionError(
+                "not-a-comparison",
                 f'"{self.folder}" exists already and holds no comparison; it was not touched, and nothing was read. '
-                "Hint: name another -o/--out folder."
+                "Hint: name another -o/--out folder.",
             )
         return None
 
@@ -230,6 +239,7 @@ class Grid:
             "versions": json.dumps(versions()),
             "status": "done",
             "problem": None,
+            "code": None,
         }
         answer = self._cells / f".{cell.key}.answer.part"
         try:

@@ -106,7 +106,8 @@ class Request:
         """Refuse what cannot be done, before a row is read or anything is spent."""
         if not isinstance(self.budget, Budget):
             raise OptionError(
-                f"the budget must be a hedgerow.Budget(epsilon, delta), got {self.budget!r}. Nothing was read."
+                "bad-budget",
+                f"the budget must be a hedgerow.Budget(epsilon, delta), got {self.budget!r}. Nothing was read.",
             )
         if self.outputs is not None:
             self._check_outputs(self.outputs)
@@ -115,7 +116,10 @@ class Request:
         if isinstance(self.method, str):
             method = chosen_method(self.schema, self.method, self.budget.epsilon, self.options)
         elif self.options:
-            raise OptionError("options are for the name of a method; this one has its own already. Nothing was read.")
+            raise OptionError(
+                "options-of-a-built-method",
+                "options are for the name of a method; this one has its own already. Nothing was read.",
+            )
         else:
             method = self.method
         schema = self.schema if isinstance(self.schema, Schema) else Schema.load(self.schema)
@@ -139,7 +143,8 @@ class Request:
             refuse_unfinished(journal)
         elif self.unsafe_noise_seed is not None:
             raise OptionError(
-                "--unsafe-noise-seed pays for nothing, so there is nothing to --resume. Nothing was read."
+                "resume-without-payment",
+                "--unsafe-noise-seed pays for nothing, so there is nothing to --resume. Nothing was read.",
             )
         inputs = {
             "private table": self.table,
@@ -155,14 +160,21 @@ class Request:
     def _opened(self, books: Ledger, schema: Schema, method: Method) -> Ledger:
         """A ledger that can pay for the run."""
         if self.unsafe_noise_seed is not None:
-            raise OptionError("a ledger takes no release without a guarantee (--unsafe-noise-seed). Nothing was spent.")
+            raise OptionError(
+                "ledger-needs-guarantee",
+                "a ledger takes no release without a guarantee (--unsafe-noise-seed). Nothing was spent.",
+            )
         if schema.dataset is None:
             raise SchemaError(
+                "missing-dataset",
                 f'the schema does not name its dataset, the ledger is for "{books.dataset}". Nothing was read. '
-                f'Hint: add "dataset: {books.dataset}" to the schema.'
+                f'Hint: add "dataset: {books.dataset}" to the schema.',
             )
         if method.about.void is not None:
-            raise OptionError(f"a ledger takes no release without a guarantee: {method.about.void}. Nothing was read.")
+            raise OptionError(
+                "ledger-needs-guarantee",
+                f"a ledger takes no release without a guarantee: {method.about.void}. Nothing was read.",
+            )
         if not self.resume:
             if self.paid_answers is not None:
                 refuse_unfinished(self.paid_answers)  # what was paid for is more help than how little is left

@@ -131,7 +131,9 @@ class Run:
         if getattr(self.method, "accounting", "gdp") == "gdp" or self.budget.currency is Currency.PURE:
             return self.budget.currency
         if ledger is not None:
-            raise OptionError("a ledger adds up μ² or ε; accounting=zcdp is for comparisons. Nothing was spent.")
+            raise OptionError(
+                "ledger-accounting", "a ledger adds up μ² or ε; accounting=zcdp is for comparisons. Nothing was spent."
+            )
         return Currency.ZCDP
 
     def _debit(

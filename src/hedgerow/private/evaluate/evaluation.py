@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 RESERVED = {
     *("private", "seed", "columns", "attributes", "rows", "target", "identifiers", "phases", "peak_rss_mb"),
     *("kind", "name", "epsilon", "run", "options", "file", "digest", "made", "versions", "status", "problem", "ended"),
-    *("cpu_s", "wall_s", "peak_mb"),
+    *("code", "cpu_s", "wall_s", "peak_mb"),
 }
 """What a report, or a row of a comparison, holds beside the figures."""
 
@@ -107,18 +107,20 @@ def settled_metrics(
         given["scikit-learn"] = able
         wanted = [name for name, metric in known.items() if all(given[need] for need in metric.needs)]
     if not wanted:
-        raise OptionError(f"no metric was named; metrics: {listing(METRICS, 20)}. Nothing was read.")
+        raise OptionError("no-metric", f"no metric was named; metrics: {listing(METRICS, 20)}. Nothing was read.")
     asked = {x if isinstance(x, str) else x.name: find(x) if isinstance(x, str) else x for x in wanted}
     for metric in asked.values():
         for need in metric.needs:
             if need == "scikit-learn":
                 classifier.check_available(metric.name)
             elif not given[need]:
-                raise OptionError(f'the metric "{metric.name}" needs --{need}. Nothing was read.')
+                raise OptionError("missing-option", f'the metric "{metric.name}" needs --{need}. Nothing was read.')
     for option in ("target", "identifiers"):
         if given[option] and not any(option in metric.needs for metric in asked.values()):
             users = [name for name, metric in known.items() if option in metric.needs]
-            raise OptionError(f"--{option} is for {' and '.join(users)}; add it to the metrics. Nothing was read.")
+            raise OptionError(
+                "unused-option", f"--{option} is for {' and '.join(users)}; add it to the metrics. Nothing was read."
+            )
     ordered = {name: asked[name] for name in METRICS if name in asked}
     settled = ordered | {name: metric for name, metric in asked.items() if name not in ordered}
     shown_figures(settled.values())
@@ -132,8 +134,9 @@ def shown_figures(metrics: Iterable[Metric]) -> dict[str, Figure]:
         for name, figure in metric.figures.items():
             if name in RESERVED or shown.pop(name, figure) != figure:
                 raise OptionError(
+                    "figure-name-taken",
                     f'the figure "{name}" of the metric "{metric.name}" has a name that means something else already. '
-                    "Nothing was read."
+                    "Nothing was read.",
                 )
             shown[name] = figure
     return shown
@@ -149,7 +152,8 @@ def _settled(schema: Schema | str | Path) -> Schema:
         schema.encoding()
     except SchemaError as problem:
         raise SchemaError(
-            f"{problem} Nothing was read. Hint: give the release as the schema (-s FILE.release); it holds the domain."
+            problem.code,
+            f"{problem} Nothing was read. Hint: give the release as the schema (-s FILE.release); it holds the domain.",
         ) from None
     return schema
 

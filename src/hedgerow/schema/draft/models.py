@@ -20,8 +20,8 @@ def read_model(source: str) -> Findings:
         described = model.model_json_schema()
     except ImportError:
         raise OptionError(
-            f'the module "{module_name}" of "{source}" cannot be imported. Nothing was written.'
+            "cannot-import", f'the module "{module_name}" of "{source}" cannot be imported. Nothing was written.'
         ) from None
     except AttributeError:
-        raise OptionError(f'"{source}" is not a Pydantic model. Nothing was written.') from None
+        raise OptionError("not-a-pydantic-model", f'"{source}" is not a Pydantic model. Nothing was written.') from None
     return read_json_schema({"properties": {}, **described})
