@@ -11,8 +11,8 @@
 
 A message names what was asked, what is available, what was not touched and what to do next.
 It never quotes a value from a private row. Names in it come from files, so what would not show, or would turn the
-letters after it about, is spelled out. Whether anything was spent by then is not for the place that raises it to say,
-which cannot know: whoever keeps the books adds it (`standing`).
+letters after it about, is spelled out. Whether anything was read or spent by then is not for the place that raises
+it to say, which cannot know: whoever keeps the books adds it (`standing`, `unread`).
 
 Every kind of fault has a code, lowercase words with hyphens, that stays while sentences are improved: people search for
 it, programs compare it. tests/golden/errors.txt lists the codes with their sentences.
@@ -24,8 +24,9 @@ import difflib
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
+UNREAD = "No row was read, nothing was spent."
 _CLAIM = re.compile(r" Nothing was (read|spent)[^.]*\.")
 _UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 _JOINERS = "\u200c\u200d"  # which Persian, Indic scripts and emoji are written with
@@ -69,6 +70,11 @@ def standing(books: Callable[[], str]) -> Iterator[None]:
         if problem.standing is None:
             problem.standing = books()
         raise
+
+
+def unread() -> AbstractContextManager[None]:
+    """What is done inside comes before any row: errors say so. The innermost books speak."""
+    return standing(lambda: UNREAD)
 
 
 class Fault(ValueError):

@@ -27,19 +27,17 @@ def is_foreign(name: str) -> bool:
 def imported(name: str, what: str) -> Any:
     """What `package.module:Class` names; `what` says in the message what it would have been."""
     if not is_foreign(name):
-        raise OptionError(
-            "cannot-import", f'the {what} "{name}" cannot be imported; expected package.module:Class. Nothing was read.'
-        )
+        raise OptionError("cannot-import", f'the {what} "{name}" cannot be imported; expected package.module:Class.')
     module, _, path = name.partition(":")
     if "" not in sys.path:
         sys.path.append("")  # a module in the folder where one stands; what is installed comes first
     try:
         return attrgetter(path)(importlib.import_module(module))
     except AttributeError:
-        raise OptionError("cannot-import", f'the module "{module}" has no {what} "{path}". Nothing was read.') from None
+        raise OptionError("cannot-import", f'the module "{module}" has no {what} "{path}".') from None
     except Exception as problem:
         raise OptionError(
             "cannot-import",
             f'the {what} "{name}" cannot be imported ({type(problem).__name__}); expected package.module:Class. '
-            "Nothing was read. Hint: install the package, or put its folder into PYTHONPATH.",
+            "Hint: install the package, or put its folder into PYTHONPATH.",
         ) from None

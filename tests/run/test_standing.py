@@ -6,21 +6,24 @@ from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import golden
 import hedgerow as hr
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import Candidate
-from hedgerow.errors import HedgerowError, LimitError, OptionError, TableError, standing
+from hedgerow.errors import UNREAD, HedgerowError, LimitError, OptionError, TableError, standing
 from hedgerow.methods.method import About
 from hedgerow.methods.shared.start import measure_one_ways
 from hedgerow.models.model import Model
 from hedgerow.private.engines import open_engine
 from hedgerow.private.mechanisms import Mechanisms
 from hedgerow.progress import Limits, Progress
-from hedgerow.run import Run
+from hedgerow.run import Request, Run
+from hedgerow.run.run import rehearse
 from refusals import refused
 
 OTHERS = "b: {type: code, size: 2}, c: {type: code, size: 4}"
@@ -140,3 +143,59 @@ def test_the_innermost_books_speak():
     with refused("other") as told, standing(lambda: "Outer."), standing(lambda: "Inner."):
         raise OptionError("no.")
     assert str(told.value) == "no. Inner."
+
+
+def test_no_sentence_of_ours_claims_what_its_place_cannot_know():
+    claims = re.compile(r"(nothing|no row)( else)? was (read|spent)", re.I)
+    assert [sentence for _, _, sentence in golden.raised() if claims.search(sentence)] == []
+
+
+def made(**changes):
+    asked = {"table": table(), "schema": hr.Schema.parse(SCHEMA), "budget": hr.Budget(1.0), "method": "mst"}
+    return Request(**(asked | changes)).checked().release()
+
+
+BEFORE_A_ROW = {
+    "no-such-table": {"table": "nowhere.parquet"},
+    "no-such-schema": {"schema": "nowhere.yaml"},
+    "unknown-method": {"method": "msst"},
+    "unknown-option": {"options": {"merg": 3}},
+    "bad-option": {"options": {"merge": "many"}},
+    "bad-budget": {"budget": 1.0},
+    "missing-column": {"table": pa.table({"a": [0], "b": [0]})},
+    "undeclared-column": {"table": table().append_column("d", [range(200)])},
+    "no-ledger": {"ledger": "nowhere.ledger"},
+    "nothing-to-resume": {"journal": "nowhere.journal", "resume": True},
+}
+
+
+@pytest.mark.parametrize("code", BEFORE_A_ROW)
+def test_what_is_refused_before_a_row_is_read_says_so_once(code, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with refused(code, UNREAD) as told:
+        made(**BEFORE_A_ROW[code])
+    assert len(re.findall(r"(?i)was (read|spent)", str(told.value))) == 2  # both in the one claim
+
+
+def test_a_rehearsal_spends_nothing_whatever_its_own_books_say():
+    run = Run(hr.Schema.parse(SCHEMA), hr.Budget(1.0), Greedy(), 0, Progress())
+    with refused("no-share") as told:
+        rehearse(run)
+    assert CHARGED not in str(told.value)
+    request = Request(table(), hr.Schema.parse(SCHEMA), hr.Budget(1.0), Greedy())
+    with refused("no-share", UNREAD):
+        request.checked().rehearsal()
+
+
+def test_the_command_says_it_of_its_own_options_too_but_not_once_a_release_is_made(hedgerow, tmp_path):
+    pq.write_table(table(), tmp_path / "t.parquet")
+    (tmp_path / "s.yaml").write_text(SCHEMA)
+    words = ("synth", "t.parquet", "-s", "s.yaml", "-e", 1, "-m", "mst", "-o", "out.csv", "-q")
+    for more in (("--set", "merge"), ("--max-time", "soon"), ("--delta", "2"), ("--release", "out.csv")):
+        assert UNREAD in hedgerow(*words, *more).err
+    assert UNREAD in hedgerow("compare", "t.parquet", "-s", "s.yaml", "-o", "c", "--epsilons", "x").err
+    assert UNREAD in hedgerow("evaluate", "t.parquet", "t.parquet", "-s", "s.yaml", "--metrics", "tvd9").err
+    assert UNREAD in hedgerow("schema", "check", "none.parquet", "-s", "s.yaml").err
+    lost = hedgerow("sample", "out.release", "-o", "x.csv")
+    assert lost.refusal == "no-such-release"
+    assert "was read" not in lost.err

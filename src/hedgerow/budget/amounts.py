@@ -50,12 +50,12 @@ class Budget:
             raise BudgetError(
                 "bad-epsilon",
                 f"epsilon must be a positive number of at most {LARGEST_EPSILON:g}, got {self.epsilon!r}. "
-                "Nothing was read. Hint: common choices lie between 0.1 and 10.",
+                "Hint: common choices lie between 0.1 and 10.",
             )
         if not (0 <= self.delta < 1):
             raise BudgetError(
                 "bad-delta",
-                f"delta must be at least 0 and below 1, got {self.delta}. Nothing was read. "
+                f"delta must be at least 0 and below 1, got {self.delta}. "
                 "Hint: keep it far below 1 divided by the number of people; the default is 1e-9.",
             )
 

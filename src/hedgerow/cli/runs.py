@@ -32,7 +32,7 @@ def wanted(schema: str, epsilon: float | None, delta: float) -> list[Wanted]:
     if not found:
         raise OptionError(
             "missing-epsilon",
-            "-e/--epsilon is missing, and the schema is no parameters.json that asks for runs. Nothing was read. "
+            "-e/--epsilon is missing, and the schema is no parameters.json that asks for runs. "
             "Hint: common choices lie between 0.1 and 10.",
         )
     return [Wanted(run.epsilon, run.delta, run.most_rows, f"{run.epsilon:g}") for run in found]

@@ -77,7 +77,7 @@ def refuse_changed(plan: Plan, cell: Cell) -> None:
     if changed:
         raise OptionError(
             "method-changed",
-            f"the {listing(changed)} of the method changed since the comparison began. Nothing was read. "
+            f"the {listing(changed)} of the method changed since the comparison began. "
             "Hint: start the comparison again.",
         )
 

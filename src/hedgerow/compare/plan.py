@@ -43,7 +43,7 @@ class ForeignTable:
         except ValueError:
             raise OptionError(
                 "bad-table-option",
-                f'--table takes NAME@ε=FILE, for example other@1=made.csv, got "{text}". Nothing was read.',
+                f'--table takes NAME@ε=FILE, for example other@1=made.csv, got "{text}".',
             ) from None
 
 

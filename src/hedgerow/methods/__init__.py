@@ -43,9 +43,7 @@ def find(name: str) -> type[Any]:
     if not (
         dataclasses.is_dataclass(kind) and isinstance(kind, type) and hasattr(kind, "run") and hasattr(kind, "about")
     ):
-        raise OptionError(
-            "not-a-method", f'"{name}" is not a method: a dataclass with `about` and `run`. Nothing was read.'
-        )
+        raise OptionError("not-a-method", f'"{name}" is not a method: a dataclass with `about` and `run`.')
     return kind
 
 
@@ -59,7 +57,7 @@ def build(name: str, options: Mapping[str, Any] | None = None) -> Any:
             available = listing(known) or "none"
             raise OptionError(
                 "unknown-option",
-                f'{name} has no option "{option}"; options: {available}.{suggestion(option, known)} Nothing was read.',
+                f'{name} has no option "{option}"; options: {available}.{suggestion(option, known)}',
             )
         given[option] = known[option].parsed(value)
     check(kind, name, given)
@@ -85,7 +83,7 @@ def refuse_unreadable(method: Any) -> None:
         raise OptionError(
             "no-model-declared",
             f"the method {said} does not say which model it returns, so nobody knows whether its release could be "
-            "read. Nothing was read. Hint: def run(self, curator, progress) -> Model for one of Hedgerow's own, or the "
+            "read. Hint: def run(self, curator, progress) -> Model for one of Hedgerow's own, or the "
             "name of your class.",
         )
     for model in returned:
@@ -93,9 +91,7 @@ def refuse_unreadable(method: Any) -> None:
             try:
                 models.refuse_unreadable(model)
             except OptionError as problem:
-                raise OptionError(
-                    problem.code, f"releases of {said} could not be read: {problem} Nothing was read."
-                ) from None
+                raise OptionError(problem.code, f"releases of {said} could not be read: {problem}") from None
 
 
 def options(method: Any) -> dict[str, Any]:

@@ -61,7 +61,7 @@ class Discoveries:
             raise SchemaError(
                 "discovery-needs-delta",
                 f'the values of "{open_columns[0]}" are private, and discovering them needs δ > 0: with δ = 0 a value '
-                "that one person holds could never be kept back with certainty. Nothing was read. Hint: list the "
+                "that one person holds could never be kept back with certainty. Hint: list the "
                 "values, or give a --delta.",
             )
         share = min(SHARE_EACH, SHARE_MOST / len(columns)) if columns else 0.0

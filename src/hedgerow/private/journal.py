@@ -95,7 +95,7 @@ class Claim:
                     raise self._unusable("no such folder") from None
                 raise BudgetError(
                     "nothing-to-resume",
-                    f'there is nothing to resume: "{self.path}" does not exist. Nothing was read, nothing was spent.',
+                    f'there is nothing to resume: "{self.path}" does not exist.',
                 ) from None
             except OSError as problem:
                 raise self._unusable(reason(problem)) from None
@@ -105,7 +105,7 @@ class Claim:
                 os.close(descriptor)
                 raise BudgetError(
                     "run-in-progress",
-                    f'another run is at work here: it holds "{self.path}". Nothing was read, nothing was spent. '
+                    f'another run is at work here: it holds "{self.path}". '
                     "Hint: wait until it ends, or name another output.",
                 ) from None
             except OSError as problem:
@@ -118,7 +118,7 @@ class Claim:
     def _unusable(self, why: str) -> OptionError:
         return OptionError(
             "cannot-write",
-            f'"{self.path}", which keeps the paid answers of a run, cannot be written ({why}). Nothing was read.',
+            f'"{self.path}", which keeps the paid answers of a run, cannot be written ({why}).',
         )
 
 
@@ -210,7 +210,7 @@ class Journal:
         if header is None:
             raise BudgetError(
                 "journal-damaged",
-                f'"{self.path}" is damaged at its beginning, so nothing can go on with it. Nothing was read. '
+                f'"{self.path}" is damaged at its beginning, so nothing can go on with it. '
                 "Hint: delete it to give up what was paid; the ledger keeps the debit.",
             )
         run = header.value["run"]
@@ -219,7 +219,7 @@ class Journal:
             raise BudgetError(
                 "another-run",
                 f'"{self.path}" belongs to another run: its {", ".join(differing)} is not the one given. '
-                "Nothing was read. Hint: repeat the command that was stopped, with --resume.",
+                "Hint: repeat the command that was stopped, with --resume.",
             )
         self.nonce, self._work = header.value["nonce"], header.value["work"]
         self._recorded.extend(records)
@@ -257,7 +257,7 @@ def refuse_unfinished(place: Path | Claim) -> None:
     elif place.begun:
         raise BudgetError(
             "unfinished-run",
-            f'"{place.path}" holds the paid answers of a run that did not end. Nothing was read. Hint: --resume goes '
+            f'"{place.path}" holds the paid answers of a run that did not end. Hint: --resume goes '
             "on with it without paying again; delete it to give up what was paid.",
         )
 

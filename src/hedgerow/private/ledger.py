@@ -238,9 +238,7 @@ class Ledger:
         return Entry(len(books.entries), record, hashlib.sha256(written).hexdigest())
 
     def _unwritable(self, problem: OSError) -> BudgetError:
-        return BudgetError(
-            "cannot-write", f'the ledger "{self.path}" cannot be written ({reason(problem)}). Nothing was spent.'
-        )
+        return BudgetError("cannot-write", f'the ledger "{self.path}" cannot be written ({reason(problem)}).')
 
     def _read(self) -> Books:
         try:
@@ -248,7 +246,7 @@ class Ledger:
         except OSError as problem:
             raise OptionError(
                 "no-ledger",
-                f'the ledger "{self.path}" cannot be read ({reason(problem)}). Nothing was spent. '
+                f'the ledger "{self.path}" cannot be read ({reason(problem)}). '
                 "Hint: hedgerow ledger create FILE --dataset NAME --epsilon E --delta D",
             ) from None
         return self._parse(data)

@@ -129,20 +129,18 @@ def check_writable(path: Path, suffixes: Iterable[str] = ()) -> None:
     """Refuse an output that could not be written, before anything is spent."""
     wanted = tuple(suffixes)
     if wanted and path.suffix not in wanted:
-        raise OptionError("unknown-suffix", f'"{path}" must end in one of {listing(wanted)}. Nothing was read.')
+        raise OptionError("unknown-suffix", f'"{path}" must end in one of {listing(wanted)}.')
     probe = _beside(path)
     try:
         if exists(path) and path.is_dir():
-            raise OptionError("is-a-folder", f'"{path}" is a folder; name a file. Nothing was read.')
+            raise OptionError("is-a-folder", f'"{path}" is a folder; name a file.')
         clear_unfinished(path)
         try:
             os.close(_locked(probe, 0o600))
         finally:
             _remove(probe)
     except OSError as problem:
-        raise OptionError(
-            "cannot-write", f'"{path}" cannot be written ({reason(problem)}). Nothing was read.'
-        ) from None
+        raise OptionError("cannot-write", f'"{path}" cannot be written ({reason(problem)}).') from None
 
 
 def write_table(

@@ -46,7 +46,7 @@ class Outputs:
             another = "" if resume else "; for another release name another --out or --release, or give --overwrite"
             raise OptionError(
                 "release-exists",
-                f'"{self.release}" exists already, a release that may have been paid for; nothing was read. Hint: '
+                f'"{self.release}" exists already, a release that may have been paid for. Hint: '
                 f"{self.sampling(seed)} draws its rows without paying again{another}.",
             )
 
@@ -89,7 +89,7 @@ def check_outputs(
     for path, suffixes in outputs:
         _refuse_input(path, inputs)
         if path.resolve() in seen:
-            raise OptionError("output-twice", f'"{path}" is named for two outputs; name another one. Nothing was read.')
+            raise OptionError("output-twice", f'"{path}" is named for two outputs; name another one.')
         seen.add(path.resolve())
         if os.path.isfile(path):  # a name that is too long is refused below
             _refuse_existing(path, overwrite)
@@ -102,13 +102,9 @@ def _refuse_input(path: Path, inputs: Mapping[str, str | Path | None]) -> None:
             continue
         place = _place(given)
         if path.resolve() == place:
-            raise OptionError(
-                "output-is-input", f'"{path}" is the {name} itself; name another output. Nothing was read.'
-            )
+            raise OptionError("output-is-input", f'"{path}" is the {name} itself; name another output.')
         if os.path.isdir(place) and place in path.resolve().parents:
-            raise OptionError(
-                "output-inside-input", f'"{path}" lies inside the {name}; name another output. Nothing was read.'
-            )
+            raise OptionError("output-inside-input", f'"{path}" lies inside the {name}; name another output.')
 
 
 def _place(given: str | Path) -> Path:
@@ -126,10 +122,10 @@ def _refuse_existing(path: Path, overwrite: bool) -> None:
         if mark in beginning:
             raise OptionError(
                 "never-overwritten",
-                f'"{path}" is {what}, which is never overwritten; name another output. Nothing was read.',
+                f'"{path}" is {what}, which is never overwritten; name another output.',
             )
     if not overwrite:
         raise OptionError(
             "already-exists",
-            f'"{path}" exists already and was not touched; name another output, or give --overwrite. Nothing was read.',
+            f'"{path}" exists already and was not touched; name another output, or give --overwrite.',
         )

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.budget.amounts import Budget
-from hedgerow.errors import OptionError, SchemaError, standing
+from hedgerow.errors import OptionError, SchemaError, unread
 from hedgerow.methods import DEFAULT, build
 from hedgerow.methods.method import Method
 from hedgerow.private.engines import open_engine
@@ -104,10 +104,14 @@ class Request:
 
     def checked(self) -> Checked:
         """Refuse what cannot be done, before a row is read or anything is spent."""
+        with unread():
+            return self._checked()
+
+    def _checked(self) -> Checked:
         if not isinstance(self.budget, Budget):
             raise OptionError(
                 "bad-budget",
-                f"the budget must be a hedgerow.Budget(epsilon, delta), got {self.budget!r}. Nothing was read.",
+                f"the budget must be a hedgerow.Budget(epsilon, delta), got {self.budget!r}.",
             )
         if self.outputs is not None:
             self._check_outputs(self.outputs)
@@ -118,7 +122,7 @@ class Request:
         elif self.options:
             raise OptionError(
                 "options-of-a-built-method",
-                "options are for the name of a method; this one has its own already. Nothing was read.",
+                "options are for the name of a method; this one has its own already.",
             )
         else:
             method = self.method
@@ -144,7 +148,7 @@ class Request:
         elif self.unsafe_noise_seed is not None:
             raise OptionError(
                 "resume-without-payment",
-                "--unsafe-noise-seed pays for nothing, so there is nothing to --resume. Nothing was read.",
+                "--unsafe-noise-seed pays for nothing, so there is nothing to --resume.",
             )
         inputs = {
             "private table": self.table,
@@ -162,24 +166,23 @@ class Request:
         if self.unsafe_noise_seed is not None:
             raise OptionError(
                 "ledger-needs-guarantee",
-                "a ledger takes no release without a guarantee (--unsafe-noise-seed). Nothing was spent.",
+                "a ledger takes no release without a guarantee (--unsafe-noise-seed).",
             )
         if schema.dataset is None:
             raise SchemaError(
                 "missing-dataset",
-                f'the schema does not name its dataset, the ledger is for "{books.dataset}". Nothing was read. '
+                f'the schema does not name its dataset, the ledger is for "{books.dataset}". '
                 f'Hint: add "dataset: {books.dataset}" to the schema.',
             )
         if method.about.void is not None:
             raise OptionError(
                 "ledger-needs-guarantee",
-                f"a ledger takes no release without a guarantee: {method.about.void}. Nothing was read.",
+                f"a ledger takes no release without a guarantee: {method.about.void}.",
             )
         if not self.resume:
             if self.paid_answers is not None:
                 refuse_unfinished(self.paid_answers)  # what was paid for is more help than how little is left
-            with standing(lambda: "Nothing was read or spent."):
-                books.check(schema.dataset, self.budget, schema.person or ROW)
+            books.check(schema.dataset, self.budget, schema.person or ROW)
         return books
 
 
@@ -194,6 +197,10 @@ class Checked:
 
     def release(self, progress: Progress | None = None) -> Release:
         """Open the table, pay, and make the release."""
+        with unread():  # once a run is under way its own books speak
+            return self._made(progress)
+
+    def _made(self, progress: Progress | None) -> Release:
         asked, table = self.request, self.request.table
         run = self._run(progress or Progress(asked.limits))  # a limit of time is one of work before a row is read
         if self.schema.discoveries and hasattr(table, "read_all"):
@@ -212,7 +219,8 @@ class Checked:
 
     def rehearsal(self, progress: Progress | None = None) -> Release:
         """What would be asked, at what noise; the table is not opened and nothing is spent."""
-        return rehearse(self._run(progress or Progress(self.request.limits)))
+        with unread():
+            return rehearse(self._run(progress or Progress(self.request.limits)))
 
     def _run(self, progress: Progress) -> Run:
         return Run(self.schema, self.request.budget, self.method, self.request.seed, progress, self.request.public)

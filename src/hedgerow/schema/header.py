@@ -28,7 +28,7 @@ def refuse_twice(names: Sequence[str], what: str) -> None:
         if first.setdefault(name, index) != index:
             raise TableError(
                 "duplicate-column",
-                f"the columns {first[name]} and {index} of {what} have the same name. Nothing else was read. Hint: "
+                f"the columns {first[name]} and {index} of {what} have the same name. Hint: "
                 "rename one; if these are no names, the table lacks a header line.",
             )
 
@@ -41,14 +41,13 @@ def refuse_lacking(header: Sequence[str], needed: Collection[str], declared: Col
     if not is_header(header, declared):
         raise TableError(
             "missing-column",
-            f"{what} lacks {len(lacking)} of the {len(needed)} columns that the schema declares. {_WITHHELD} Nothing "
-            "else was read.",
+            f"{what} lacks {len(lacking)} of the {len(needed)} columns that the schema declares. {_WITHHELD}",
         )
     strange = [name for name in header if name not in declared]
     raise TableError(
         "missing-column",
         f"{what} lacks {quoted(lacking)}, which the schema declares; its columns: {listing(header)}."
-        f"{suggestion(lacking[0], strange)} No row was read.",
+        f"{suggestion(lacking[0], strange)}",
     )
 
 

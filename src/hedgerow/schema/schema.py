@@ -255,7 +255,7 @@ class Schema(BaseModel):
             raise SchemaError(
                 "undeclared-column",
                 f"of {what} the schema says nothing about {strange} Declare what is there under `columns`, or list it "
-                "under `ignore`. Nothing else was read.",
+                "under `ignore`.",
             )
 
     def encoding(self) -> Encoding:

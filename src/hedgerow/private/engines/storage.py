@@ -159,7 +159,7 @@ class _InFile(_Column):
             reason = (problem.strerror or "refused").lower()
             raise LimitError(
                 "no-disk-space",
-                f"the coded table does not fit the folder for temporary files ({reason}). Nothing was spent. "
+                f"the coded table does not fit the folder for temporary files ({reason}). "
                 "Hint: set TMPDIR to a larger disk, or raise --max-memory.",
             ) from None
 

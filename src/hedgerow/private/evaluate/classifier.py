@@ -89,7 +89,7 @@ def check_available(metric: str) -> None:
     if not available():
         raise OptionError(
             "missing-package",
-            f'the metric "{metric}" needs scikit-learn, which is not installed. Nothing was read. '
+            f'the metric "{metric}" needs scikit-learn, which is not installed. '
             'Hint: pip install "hedgerow[evaluate]", or name other --metrics.',
         )
 

@@ -76,9 +76,7 @@ def open_source(table: Any) -> Source:
         table = pa.Table.from_batches([pa.record_batch(table)])
     if hasattr(table, "__arrow_c_stream__"):
         return StreamSource(table)
-    raise TableError(
-        "unknown-table-kind", f"a table cannot be read from a {type(table).__name__}; give {_KINDS}. Nothing was read."
-    )
+    raise TableError("unknown-table-kind", f"a table cannot be read from a {type(table).__name__}; give {_KINDS}.")
 
 
 def open_synthetic(table: Any) -> Source:
@@ -103,11 +101,11 @@ def _open_path(given: str) -> Source:
         return open_database(given)
     path = Path(given)
     if not path.exists():
-        raise TableError("no-such-table", f'the table "{path}" does not exist. Nothing was read.')
+        raise TableError("no-such-table", f'the table "{path}" does not exist.')
     if path.is_dir():
         files = parquet_files(path)
         if not files:
-            raise TableError("no-parquet", f'the folder "{path}" holds no .parquet file. Nothing was read.')
+            raise TableError("no-parquet", f'the folder "{path}" holds no .parquet file.')
         return ParquetSource(path, files)
     name = path.name.lower()
     if path.stat().st_size == 0:
@@ -120,7 +118,7 @@ def _open_path(given: str) -> Source:
         return IpcSource(path)
     raise TableError(
         "unknown-table-kind",
-        f'the kind of table "{path}" cannot be told from its name; give {_SUFFIXES}. Nothing was read.',
+        f'the kind of table "{path}" cannot be told from its name; give {_SUFFIXES}.',
     )
 
 
@@ -155,9 +153,7 @@ class CsvSource:
         if not names:
             raise TableError("no-header", f"{self._what} has no header line.")
         if any("\0" in name or not _encodable(name) for name in names):
-            raise TableError(
-                "not-utf8", f'the header of "{self._path}" is not UTF-8 text; save the file as UTF-8. No row was read.'
-            )
+            raise TableError("not-utf8", f'the header of "{self._path}" is not UTF-8 text; save the file as UTF-8.')
         return names
 
     def _refuse_damage(self) -> None:
@@ -170,7 +166,7 @@ class CsvSource:
                 _refuse_bytes(decoder, piece, self._what)
             _refuse_bytes(decoder, b"", self._what)
         if quotes % 2:
-            raise TableError("open-quote", f"{self._what} has a quote that is never closed. Nothing was spent.")
+            raise TableError("open-quote", f"{self._what} has a quote that is never closed.")
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         from pyarrow import csv as arrow_csv
@@ -385,7 +381,7 @@ def _refuse_bytes(decoder: codecs.IncrementalDecoder, piece: bytes, what: str) -
     try:
         decoder.decode(piece, final=not piece)
     except UnicodeDecodeError:
-        raise TableError("not-utf8", f"{what} is not UTF-8 text; save it as UTF-8. Nothing was spent.") from None
+        raise TableError("not-utf8", f"{what} is not UTF-8 text; save it as UTF-8.") from None
 
 
 def _sliced(batches: Any) -> Iterator[pa.RecordBatch]:

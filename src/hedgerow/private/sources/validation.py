@@ -29,7 +29,7 @@ def _checked(name: str, array: pa.Array, what: str) -> pa.Array:
         looked_at.validate(full=True)
     except pa.ArrowException as problem:
         fault = "holds text that is not UTF-8" if "UTF8" in str(problem) else "is damaged"
-        raise TableError("damaged-column", f'the column "{name}" of {what} {fault}. Nothing was spent.') from None
+        raise TableError("damaged-column", f'the column "{name}" of {what} {fault}.') from None
     return _without_hidden_views(array)
 
 

@@ -27,7 +27,7 @@ def read_codebook(path: Path) -> Findings:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
-        raise OptionError("not-utf8", f'the codebook "{path.name}" is not UTF-8 text. Nothing was written.') from None
+        raise OptionError("not-utf8", f'the codebook "{path.name}" is not UTF-8 text.') from None
     first = text.partition("\n")[0]
     delimiter = max("\t;,", key=first.count)
     lines = csv.DictReader(text.splitlines(), delimiter=delimiter)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hedgerow.errors import OptionError, SchemaError, TableError, listing
+from hedgerow.errors import OptionError, SchemaError, TableError, listing, standing
 from hedgerow.schema.document import Flow, write_yaml
 from hedgerow.schema.draft.catalogue import read_catalogue
 from hedgerow.schema.draft.codebook import read_codebook
@@ -41,6 +41,13 @@ def draft_schema(
     header: Sequence[str], sources: Sequence[str], *, dataset: str | None = None, public_batches: Batches | None = None
 ) -> Draft:
     """Names come from the header, domains from the sources (earlier ones win), never from the private rows."""
+    with standing(lambda: "Nothing was written."):
+        return _drafted(header, sources, dataset, public_batches)
+
+
+def _drafted(
+    header: Sequence[str], sources: Sequence[str], dataset: str | None, public_batches: Batches | None
+) -> Draft:
     if len(set(header)) != len(header):
         raise TableError(
             "duplicate-column", "the table has two columns of the same name; a schema cannot tell them apart."
@@ -63,7 +70,7 @@ def read_source(source: str, public_batches: Batches | None) -> Findings:
     if ":" in source and not path.exists() and "/" not in source:
         return read_model(source)
     if not path.is_file():
-        raise OptionError("no-such-source", f'the source "{source}" is not a file. Nothing was written.')
+        raise OptionError("no-such-source", f'the source "{source}" is not a file.')
     return _reader(path)(path)
 
 
@@ -80,7 +87,7 @@ def _reader(path: Path) -> Callable[[Path], Findings]:
         raise OptionError(
             "unknown-source",
             f'"{path.name}" is not a source that can be read; sources: {listing(readers, most=20)}, module:Model, '
-            "public:TABLE. Nothing was written.",
+            "public:TABLE.",
         )
     return readers[ending]
 
@@ -102,9 +109,7 @@ def _check(name: str, declaration: Declaration) -> None:
     try:
         Schema(columns={name: declaration})
     except SchemaError as error:
-        raise SchemaError(
-            error.code, f"{declaration.get('source', 'the draft')}: {error} Nothing was written."
-        ) from None
+        raise SchemaError(error.code, f"{declaration.get('source', 'the draft')}: {error}") from None
 
 
 def _write(dataset: str | None, columns: dict[str, Declaration], sources: Sequence[str]) -> str:

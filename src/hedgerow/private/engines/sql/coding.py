@@ -96,7 +96,7 @@ def _person(database: Database, column: Any, name: str) -> Any:
         raise TableError(
             "person-type",
             f'the column "{name}", which names a person, has the type "{column.type()}"; a database can only bound '
-            "persons that are named by text, bytes, whole numbers or decimals. Nothing was spent. Hint: give a view in "
+            "persons that are named by text, bytes, whole numbers or decimals. Hint: give a view in "
             "which the column is text, or raise --max-memory so that rows are bounded here.",
         )
     return database.hexadecimal(column)
@@ -116,7 +116,7 @@ def _code_map(
         if memory < 0:
             raise LimitError(
                 "too-many-values",
-                f"{' × '.join(block.columns)} has more distinct values than fit --max-memory. Nothing was spent. Hint: "
+                f"{' × '.join(block.columns)} has more distinct values than fit --max-memory. Hint: "
                 "give a view in which it is rounded, or raise --max-memory.",
             )
         numbers.append(batch.column("number").to_numpy())

@@ -92,7 +92,7 @@ class Database:
                 raise TableError(
                     "person-collation",
                     f'the column "{column}", which names a person, holds texts that {self.name} takes for equal '
-                    "although they are written differently. Nothing was spent. Hint: give a view in which it is plain "
+                    "although they are written differently. Hint: give a view in which it is plain "
                     "text that is written in one way.",
                 )
             return _readable(self._given, {column: spelled})
@@ -149,7 +149,7 @@ class Database:
         return f"hedgerow_{self._secret}_{self._held}"
 
     def _bad_location(self) -> TableError:
-        return TableError("bad-table-name", f"a table in {self.name} is named {self.form}. Nothing was read.")
+        return TableError("bad-table-name", f"a table in {self.name} is named {self.form}.")
 
 
 def count(table: Any) -> Any:

@@ -32,13 +32,12 @@ def open_database(url: str, memory: int = 4 << 30) -> Database:
     if scheme not in _DATABASES:
         raise TableError(
             "unknown-engine",
-            f'there is no engine for "{scheme}://"; engines: {listing(f"{name}://" for name in _DATABASES)}. '
-            "Nothing was read.",
+            f'there is no engine for "{scheme}://"; engines: {listing(f"{name}://" for name in _DATABASES)}.',
         )
     if "?" in url or "#" in url or _has_password(url):
         raise TableError(
             "credentials-in-url",
-            "a URL of a table holds no password and no options. Nothing was read. Hint: credentials belong in the "
+            "a URL of a table holds no password and no options. Hint: credentials belong in the "
             "environment or the driver's own files (for PostgreSQL, PGPASSWORD or ~/.pgpass).",
         )
     module, name = _DATABASES[scheme]
@@ -47,8 +46,7 @@ def open_database(url: str, memory: int = 4 << 30) -> Database:
     except ImportError:
         raise TableError(
             "missing-package",
-            f"tables behind {scheme}:// need further packages. Nothing was read. "
-            'Hint: pip install "hedgerow[engines]".',
+            f'tables behind {scheme}:// need further packages. Hint: pip install "hedgerow[engines]".',
         ) from None
     return database(url.split("://", 1)[1], memory)
 
