@@ -65,7 +65,7 @@ def test_many_columns(method, columns):
     assert synthesize(table, schema, BUDGET, method).sample(10).num_columns == columns
 
 
-@pytest.mark.parametrize("method", ["independent", "mst"])
+@pytest.mark.parametrize("method", ["independent", pytest.param("mst", marks=pytest.mark.audit)])
 def test_ten_million_categories(method):
     schema = Schema.parse("columns: {a: {type: code, size: 10000000}, b: {type: code, size: 2}}")
     table = pa.table({"a": np.arange(0, 10_000_000, 50_000), "b": np.arange(200) % 2})
