@@ -58,10 +58,10 @@ ARRAYS = {
     "an index beyond the dictionary": (lambda: beyond_its_dictionary([CANARY, "y"]), "damaged-column"),
     "an index before the dictionary": (lambda: beyond_its_dictionary([CANARY, "y"], -5), "damaged-column"),
     "an offset beyond the buffer": (beyond_its_buffer, "damaged-column"),
-    "text that is not UTF-8": (of_other_bytes, "damaged-column"),
+    "text that is not UTF-8": (of_other_bytes, "not-utf8"),
     "a dictionary that is not UTF-8": (
         lambda: pa.DictionaryArray.from_arrays(pa.array([0, 1, 2]), of_other_bytes(), safe=False),
-        "damaged-column",
+        "not-utf8",
     ),
 }
 
@@ -122,7 +122,7 @@ def test_the_command_blames_the_file_and_pays_nothing(kind, write, tmp_path, hed
 def test_parquet_text_that_is_not_utf8_is_refused(tmp_path):
     """Parquet's readers do not look; what we do with text later would fail on it."""
     pq.write_table(pa.table({"a": of_other_bytes()}), tmp_path / "t.parquet")
-    with refused("damaged-column", '"a"'):
+    with refused("not-utf8", '"a"'):
         list(open_source(tmp_path / "t.parquet").batches(["a"]))
 
 
