@@ -457,4 +457,4 @@ cli._run = run
 cli.main()
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
-    assert (done.returncode, done.stderr) == (130, f"hedgerow: {cli._ENDED}\n")
+    assert (done.returncode, done.stderr) == (130, f"hedgerow [stopped]: {cli._ENDED}\n")

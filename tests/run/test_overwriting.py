@@ -35,7 +35,7 @@ def test_a_file_that_exists_is_left_alone(hedgerow, people, name):
     (people / name).write_text(MINE)
     before = sorted(people.iterdir())
     done = hedgerow(*WRITING[name])
-    assert (done.code, done.refusal) == (2, "release-exists" if name.endswith(".release") else "already-exists")
+    assert (done.code, done.refusal) == (2, "already-exists")
     assert f'"{name}"' in done.err
     assert "--overwrite" in done.err
     assert (people / name).read_text() == MINE
@@ -93,7 +93,7 @@ def test_overwrite_never_replaces_a_ledger_a_journal_or_an_input(people):
 @pytest.mark.parametrize("command", [SYNTH, ("example", "opm"), ("schema", "draft", "people.parquet")])
 def test_a_folder_is_no_file_to_write(hedgerow, people, command, folder):
     done = hedgerow(*command, "-o", folder)
-    assert (done.code, done.refusal) == (2, "cannot-write")
+    assert (done.code, done.refusal) == (2, "usage")
     assert "is a directory" in done.err
 
 
