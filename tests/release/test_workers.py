@@ -75,7 +75,7 @@ def test_a_job_that_fails_is_told(kind, error, said):
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_no_worker_outlives_the_one_that_asked(tmp_path, end):
     command = [sys.executable, "-c", PARENT, str(tmp_path)]
-    paths = {"PYTHONPATH": os.path.dirname(__file__)}
+    paths = {"PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path])}
     parent = subprocess.Popen(command, env={**os.environ, **paths}, stderr=subprocess.DEVNULL, start_new_session=True)
     while len(os.listdir(tmp_path)) < 2 and parent.poll() is None:
         time.sleep(0.02)
