@@ -17,6 +17,7 @@ import numpy as np
 from pydantic import BeforeValidator
 
 from hedgerow.coded.domain import IntArray
+from hedgerow.errors import Fault
 from hedgerow.schema.arrays import FloatArray
 from hedgerow.schema.cells import Ranked, Steps, equal_steps
 from hedgerow.schema.reading import as_number, as_whole
@@ -121,18 +122,18 @@ def check_leaves(cells: Sequence[Sequence[Leaf]], low: int, high: int, avoid: It
     """Refuse leaves that do not stand in their order between the bounds, or hold nothing that could be drawn."""
     flat = [leaf for cell in cells for leaf in cell]
     if not flat or not all(cells):
-        raise ValueError("leaves: every cell needs at least one leaf")
+        raise Fault("bad-leaves", "leaves: every cell needs at least one leaf")
     if len(flat) > MOST_LEAVES:
-        raise ValueError(f"leaves: more than {MOST_LEAVES:,}")
+        raise Fault("bad-leaves", f"leaves: more than {MOST_LEAVES:,}")
     own = set(avoid)
     before = low - 1
     for leaf in flat:
         if not before < leaf.first <= leaf.last <= high:
-            raise ValueError("leaves: they must stand in their order between min and max")
+            raise Fault("bad-leaves", "leaves: they must stand in their order between min and max")
         if not 1 <= leaf.weight <= HEAVIEST:
-            raise ValueError("leaves: a weight must be a whole number of at least 1")
+            raise Fault("bad-leaves", "leaves: a weight must be a whole number of at least 1")
         if _only(leaf, own):
-            raise ValueError("leaves: one holds nothing but values with a cell of their own")
+            raise Fault("bad-leaves", "leaves: one holds nothing but values with a cell of their own")
         before = leaf.last
 
 
@@ -143,13 +144,13 @@ def _only(leaf: Leaf, own: set[int]) -> bool:
 def as_leaves(value: Any) -> Any:
     """Cells, each a list of leaves [first, last, weight]."""
     if not isinstance(value, list | tuple) or not all(isinstance(cell, list | tuple) for cell in value):
-        raise ValueError("must be a list of cells")
+        raise Fault("bad-leaves", "must be a list of cells")
     return tuple(tuple(_as_leaf(leaf) for leaf in cell) for cell in value)
 
 
 def _as_leaf(value: Any) -> tuple[int | float, int | float, int]:
     if not isinstance(value, list | tuple) or len(value) != 3:
-        raise ValueError("a leaf must be [first, last, weight]")
+        raise Fault("bad-leaves", "a leaf must be [first, last, weight]")
     return as_number(value[0]), as_number(value[1]), as_whole(value[2])
 
 

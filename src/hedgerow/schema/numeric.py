@@ -13,6 +13,7 @@ import pyarrow as pa
 from pydantic import BeforeValidator, model_validator
 
 from hedgerow.coded.domain import IntArray
+from hedgerow.errors import Fault
 from hedgerow.schema.arrays import BoolArray, FloatArray, Reading, numbers
 from hedgerow.schema.cells import LONGEST_PERIOD, Cells, Intervals, Steps, equal_steps, steps_between
 from hedgerow.schema.column import Layout
@@ -55,13 +56,13 @@ class Integer(HeapedColumn):
         _check_special(self.special)
         width = self.max - self.min + 1
         if isinstance(self.bins, int) and not 1 <= self.bins <= width:
-            raise ValueError(f"bins: {self.bins} bins do not fit {width:,} values")
+            raise Fault("bad-bins", f"bins: {self.bins} bins do not fit {width:,} values")
         if isinstance(self.bins, int) and self.bins > MOST_BINS:
-            raise ValueError(f"bins: more than {MOST_BINS:,} bins")
+            raise Fault("bad-bins", f"bins: more than {MOST_BINS:,} bins")
         if isinstance(self.bins, tuple):
             starts = self._starts()
             if any(right <= left for left, right in zip(starts, [*starts[1:], self.max + 1], strict=True)):
-                raise ValueError("bins: two edges have no whole number between them")
+                raise Fault("empty-bin", "bins: two edges have no whole number between them")
         self._check_heaps()
         if self.leaves is not None:
             _check_cut(self.bins, self.heaps)
@@ -72,14 +73,17 @@ class Integer(HeapedColumn):
 
     def _check_heaps(self) -> None:
         if self.heaps and self.bins is None and self.discovery is None:
-            raise ValueError("heaps: without `bins` every value has a cell of its own and needs none")
+            raise Fault("heaps-without-bins", "heaps: without `bins` every value has a cell of its own and needs none")
         for index, rule in enumerate(self.heaps):
             if rule < 2:
-                raise ValueError(f"heaps: {rule} is not a divisor; use whole numbers of at least 2")
+                raise Fault("bad-heap", f"heaps: {rule} is not a divisor; use whole numbers of at least 2")
             if any(rule % earlier == 0 for earlier in self.heaps[:index]):
-                raise ValueError(f"heaps: {rule} can never match, an earlier divisor already does; put it first")
+                raise Fault(
+                    "heap-never-matches",
+                    f"heaps: {rule} can never match, an earlier divisor already does; put it first",
+                )
         if self.heaps and math.lcm(*self.heaps) > LONGEST_PERIOD:
-            raise ValueError(f"heaps: the divisors' least common multiple is beyond {LONGEST_PERIOD:,}")
+            raise Fault("bad-heap", f"heaps: the divisors' least common multiple is beyond {LONGEST_PERIOD:,}")
 
     @property
     def rules(self) -> tuple[int, ...]:
@@ -155,14 +159,14 @@ class Number(OrderedColumn):
         _check_bounds(self.min, self.max)
         _check_special(self.special)
         if self.min == self.max:
-            raise ValueError(f"max: must be greater than min {self.min}")
+            raise Fault("min-above-max", f"max: must be greater than min {self.min}")
         if self.decimals is not None and not 0 <= self.decimals <= MOST_DECIMALS:
-            raise ValueError(f"decimals: must be between 0 and {MOST_DECIMALS}, got {self.decimals}")
+            raise Fault("bad-decimals", f"decimals: must be between 0 and {MOST_DECIMALS}, got {self.decimals}")
         if isinstance(self.bins, int) and not 1 <= self.bins <= MOST_BINS:
-            raise ValueError(f"bins: must be between 1 and {MOST_BINS:,}, got {self.bins}")
+            raise Fault("bad-bins", f"bins: must be between 1 and {MOST_BINS:,}, got {self.bins}")
         if self.scale is None:
             if (np.diff(self._edges()) <= 0).any():
-                raise ValueError("bins: too many for the range between min and max")
+                raise Fault("bad-bins", "bins: too many for the range between min and max")
             return self
         self._check_grid(self.scale)
         if self.discovery is not None:
@@ -175,13 +179,19 @@ class Number(OrderedColumn):
     def _check_grid(self, scale: int) -> None:
         if max(abs(self.min), abs(self.max)) * scale > MOST_STEPS:
             hint = "fewer `decimals`, or `bins`" if self.decimals else "`bins` (a count or edges)"
-            raise ValueError(f"max: more than 10^15 steps of the last decimal from 0 cannot be told apart; use {hint}")
+            raise Fault(
+                "too-many-steps",
+                f"max: more than 10^15 steps of the last decimal from 0 cannot be told apart; use {hint}",
+            )
         low, high = self._bounds(scale)
         if low >= high:
-            raise ValueError(f"decimals: fewer than two numbers with {self.decimals} decimals lie between min and max")
+            raise Fault(
+                "bad-decimals",
+                f"decimals: fewer than two numbers with {self.decimals} decimals lie between min and max",
+            )
         starts = self._starts(scale)
         if any(right <= left for left, right in zip(starts, [*starts[1:], high + 1], strict=True)):
-            raise ValueError(f"bins: two edges have no number with {self.decimals} decimals between them")
+            raise Fault("empty-bin", f"bins: two edges have no number with {self.decimals} decimals between them")
 
     @cached_property
     def scale(self) -> int | None:
@@ -298,7 +308,7 @@ class Code(SteppedColumn):
     @model_validator(mode="after")
     def _check(self) -> Code:
         if not 1 <= self.size <= MOST_CODES:
-            raise ValueError(f"size: must be between 1 and {MOST_CODES:,}, got {self.size}")
+            raise Fault("bad-code-size", f"size: must be between 1 and {MOST_CODES:,}, got {self.size}")
         return self
 
     @property
@@ -322,12 +332,14 @@ class Code(SteppedColumn):
 
 def _check_cut(bins: Any, heaps: tuple[int, ...] = ()) -> None:
     if bins is not None or heaps:
-        raise ValueError("leaves: a column that was cut has neither bins nor heaps")
+        raise Fault("bad-leaves", "leaves: a column that was cut has neither bins nor heaps")
 
 
 def _check_uncut(low: int, high: int, own: list[int]) -> None:
     if not drawable([[Leaf(low, high, 1)]], own):
-        raise ValueError("special: every value between min and max has a cell of its own, so none is left to cut")
+        raise Fault(
+            "nothing-to-cut", "special: every value between min and max has a cell of its own, so none is left to cut"
+        )
 
 
 def _on_grid(value: float, scale: int) -> int:
@@ -342,9 +354,9 @@ def _between(cells: Sequence[Sequence[Leaf]]) -> list[int]:
 
 def _check_bounds(low: float, high: float) -> None:
     if low > high:
-        raise ValueError(f"min: {low} is greater than max {high}")
+        raise Fault("min-above-max", f"min: {low} is greater than max {high}")
 
 
 def _check_special(special: tuple[float, ...]) -> None:
     if len(set(special)) != len(special):
-        raise ValueError("special: a value stands twice")
+        raise Fault("value-twice", "special: a value stands twice")
