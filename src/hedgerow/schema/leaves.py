@@ -69,7 +69,7 @@ class Leaves(Steps):
     def draw(self, cells: IntArray, classes: IntArray | None, rng: np.random.Generator) -> IntArray:
         leaf = self._leaf(cells, rng.random(len(cells)))
         count = self._steps.count[leaf]
-        along = _along(rng.random(len(cells)), self._slopes[leaf])
+        along = self._along(leaf, rng.random(len(cells)))
         return self._steps.nth(leaf, np.minimum((along * count).astype(np.int64), count - 1))
 
     def _leaf(self, cells: IntArray, share: FloatArray) -> IntArray:
@@ -84,6 +84,34 @@ class Leaves(Steps):
     def _steps(self) -> Ranked:
         """Every step of every leaf but those to be avoided."""
         return Ranked(np.zeros(1, dtype=np.int64), 1, self._first, self._last, self._avoid)
+
+    def _along(self, leaf: IntArray, share: FloatArray) -> FloatArray:
+        """How far into its leaf each draw lies, from 0 to 1."""
+        along = _sloping(share, self._slopes[leaf])
+        for tail, near, far in self._tails:
+            here = leaf == tail
+            along[here] = _running_out(share[here], near, far)
+        return np.clip(along, 0.0, math.nextafter(1.0, 0.0))
+
+    @cached_property
+    def _tails(self) -> list[tuple[int, float, float]]:
+        """Outermost leaves that reach at least twice as far from zero as they begin, with both ends.
+
+        Rows thin out there: between the ends their number falls with the square of the distance from zero. An even
+        spread would put most of them into the far half, and the mean with them.
+        """
+        found = []
+        first, last = self._first[-1], self._last[-1]
+        if first > 0 and last >= 2 * first and self._thins_out(-1, -2):
+            found.append((len(self._first) - 1, float(first), float(last + 1)))
+        first, last = self._first[0], self._last[0]
+        if last < 0 and first <= 2 * last and self._thins_out(0, 1):
+            found.append((0, float(first - 1), float(last)))
+        return found
+
+    def _thins_out(self, leaf: int, beside: int) -> bool:
+        width = self._last - self._first + 1
+        return len(width) > 1 and bool(self._weight[leaf] / width[leaf] < self._weight[beside] / width[beside] / 2)
 
     @cached_property
     def _slopes(self) -> FloatArray:
@@ -105,10 +133,15 @@ class Leaves(Steps):
         return slopes
 
 
-def _along(share: FloatArray, slope: FloatArray) -> FloatArray:
-    """The inverse of the distribution on (0, 1) whose density rises from 1 − slope to 1 + slope, below 1."""
-    root = np.sqrt((1 - slope) ** 2 + 4 * slope * share)
-    return np.minimum(2 * share / (1 - slope + root), math.nextafter(1.0, 0.0))
+def _sloping(share: FloatArray, slope: FloatArray) -> FloatArray:
+    """The inverse of the distribution on (0, 1) whose density goes from 1 − slope to 1 + slope."""
+    return 2 * share / (1 - slope + np.sqrt((1 - slope) ** 2 + 4 * slope * share))
+
+
+def _running_out(share: FloatArray, low: float, high: float) -> FloatArray:
+    """The same for a density that falls with the square of the distance from zero, between ends on one side of it."""
+    number = 1 / (1 / low - share * (1 / low - 1 / high))
+    return (number - low) / (high - low)
 
 
 def drawable(cells: Iterable[Sequence[Leaf]], avoid: Iterable[int]) -> list[list[Leaf]]:

@@ -20,9 +20,9 @@ SPIKE = 3.0
 BETWEEN = 0.5
 """What lies between such parts is a leaf above so many, else it belongs to the nearer neighbour."""
 TAIL = 3.5
-"""The outermost decade needs so many …"""
+"""A block below the root that lies farther from zero than all others needs so many …"""
 OUTERMOST = 2.5
-"""… and the outermost part inside it."""
+"""… and the outermost ones on each side as far out as those, or inside a block, so many."""
 CELL = 2.0
 """A cell holds at least so many standard deviations of the counts that found it, and at least …"""
 MOST_CELLS = 100
@@ -103,14 +103,27 @@ def _stand_out(node: Node, counts: Sequence[float], outer: tuple[bool, bool]) ->
     singles = all(part.block.single for part in parts)
     least = [(SPIKE if part.block.single and not singles else ALONE) * _std(part) for part in parts]
     stands = [count > bar for count, bar in zip(counts, least, strict=True)]
-    sure = TAIL if math.isinf(node.variance) else OUTERMOST
+    reach = _reach(node, counts)
     for side, order in ((-1, range(len(parts))), (1, range(len(parts) - 1, -1, -1))):
         for place in order if outer[side > 0] else ():
             if stands[place]:
+                sure = OUTERMOST if _magnitude(parts[place]) <= reach else TAIL
                 if not _is_tail(parts[place], side) or counts[place] > sure * _std(parts[place]):
                     break
                 stands[place] = False
     return stands
+
+
+def _reach(node: Node, counts: Sequence[float]) -> float:
+    """How far from zero rows lie beyond doubt; inside a block, that is no question."""
+    if not math.isinf(node.variance):
+        return math.inf
+    sure = (part for part, count in zip(node.parts, counts, strict=True) if count > TAIL * _std(part))
+    return max(map(_magnitude, sure), default=0)
+
+
+def _magnitude(node: Node) -> int:
+    return max(abs(node.block.low), abs(node.block.high))
 
 
 def _is_tail(node: Node, side: int) -> bool:
@@ -121,26 +134,33 @@ def _is_tail(node: Node, side: int) -> bool:
 def _run(node: Node, estimated: _Estimates, run: range, beyond: int) -> list[tuple[int, int, float]]:
     """Parts side by side that do not stand out, as one leaf, or as none where they are noise.
 
-    Beyond the outermost part that stands out, the run ends where its sum from there on is last clear of its noise.
+    Beyond the outermost part that stands out, the run ends where its sum from there on is clearest of its noise. Below
+    the root, parts differ in width by decades: there each is a leaf of its own.
     """
     parts = [node.parts[place] for place in run]
-    tail = beyond != 0 and _is_tail(parts[0] if beyond < 0 else parts[-1], beyond)
-    if tail:
-        if math.isinf(node.variance):
-            return []  # a decade is in or out by itself
-        ordered = parts if beyond > 0 else parts[::-1]
-        ends, total = 0, 0.0
-        for place, part in enumerate(ordered, start=1):
-            total += estimated.of[id(part)]
-            if total > OUTERMOST * estimated.spread(node, place):
-                ends = place
-        parts = ordered[:ends]
+    if beyond and _is_tail(parts[0] if beyond < 0 else parts[-1], beyond):
+        reach = _reach(node, [estimated.of[id(part)] for part in node.parts])
+        ordered = [part for part in (parts if beyond > 0 else parts[::-1]) if _magnitude(part) <= reach]
+        parts = ordered[: _clearest(node, estimated, ordered)]
+    elif sum(estimated.of[id(part)] for part in parts) <= BETWEEN * estimated.spread(node, len(parts)):
+        return []
     if not parts:
         return []
+    if math.isinf(node.variance):
+        return [(part.block.low, part.block.high, estimated.of[id(part)]) for part in parts]
     total = sum(estimated.of[id(part)] for part in parts)
-    if not tail and total <= BETWEEN * estimated.spread(node, len(parts)):
-        return []
     return [(min(part.block.low for part in parts), max(part.block.high for part in parts), total)]
+
+
+def _clearest(node: Node, estimated: _Estimates, parts: Sequence[Node]) -> int:
+    """How many of these parts, from the first on, hold most in standard deviations; none where that is too little."""
+    found, most, total = 0, OUTERMOST, 0.0
+    for count, part in enumerate(parts, start=1):
+        total += estimated.of[id(part)]
+        clear = total / max(estimated.spread(node, count), 1e-9)
+        if clear > most:
+            found, most = count, clear
+    return found
 
 
 def _merged(leaves: Sequence[tuple[int, int, float]], least: float) -> list[list[Leaf]]:
