@@ -113,6 +113,25 @@ def calendar(draw: st.DrawFn) -> dict[str, Any]:
     return {"type": "datetime", "min": start.isoformat(), "max": end.isoformat(), "step": step}
 
 
+@st.composite
+def cut_calendar(draw: st.DrawFn) -> dict[str, Any]:
+    """Dates and moments as a discovery leaves them, with gaps between stretches and between times."""
+    low = draw(st.dates(datetime.date(1000, 1, 1), datetime.date(9000, 1, 1)))
+    ends = draw(st.lists(st.integers(0, 5_000), min_size=2, max_size=12, unique=True).map(sorted))
+    days = [low + datetime.timedelta(days=end) for end in ends]
+    high = days[-1] + datetime.timedelta(days=draw(st.integers(200, 900)))
+    leaves = [[[a.isoformat(), b.isoformat(), 3]] for a, b in zip(days[::2], days[1::2], strict=False)]
+    bounds = {"min": low.isoformat(), "max": high.isoformat(), "leaves": leaves, "discovered": True}
+    if draw(st.booleans()):
+        return {"type": "date", **bounds, "format": draw(st.sampled_from(["%d.%m.%Y", "%Y%m%d", "%b %d, %Y"]))}
+    step = draw(st.sampled_from(["second", "minute", "hour", "day"]))
+    if step == "day":
+        return {"type": "datetime", "step": step, **bounds}
+    hours = draw(st.lists(st.integers(0, 23), min_size=2, max_size=8, unique=True).map(sorted))
+    times = [[[f"{a:02}:00:00", f"{b:02}:00:00", 2]] for a, b in zip(hours[::2], hours[1::2], strict=False)]
+    return {"type": "datetime", "step": step, **bounds, "times": times}
+
+
 categories = st.fixed_dictionaries(
     {
         "type": st.just("category"),
@@ -128,6 +147,7 @@ declarations = st.one_of(
     reals(),
     cut(),
     calendar(),
+    cut_calendar(),
     categories,
     st.just({"type": "boolean"}),
     st.builds(lambda size: {"type": "code", "size": size}, st.integers(1, 300)),
@@ -142,7 +162,7 @@ def columns(draw: st.DrawFn) -> Column:
         named = extra["missing"] if isinstance(extra["missing"], dict) else {"": ""}
         if set(named) & set(declaration.get("values", [])):
             extra.pop("missing")
-    return Schema(columns={"x": {**declaration, **extra}}).columns["x"]
+    return Schema(columns={"x": {**declaration, **extra}}).with_stand_ins(draw(st.integers(1, 30))).columns["x"]
 
 
 @st.composite
@@ -408,6 +428,48 @@ DECLARED: list[tuple[dict[str, Any], list[Any], list[Any]]] = [
         {"type": "datetime", "min": "2020-01-01", "max": "2020-01-03", "step": "hour", "other": True},
         [MOMENT(2020, 1, 2, 3, 4, 5)],
         [MOMENT(2021, 1, 1)],
+    ),
+    (
+        {
+            "type": "date",
+            "min": "1900-01-01",
+            "max": "2009-12-31",
+            "missing": {"1960-05-01": "never"},
+            "discovered": True,
+            "leaves": [
+                [["1950-01-01", "1950-01-01", 5], ["1960-05-01", "1999-12-31", 3]],
+                [["2001-01-03", "2001-01-05", 2]],
+            ],
+        },
+        [DAY(1900, 1, 1), DAY(1950, 1, 2), DAY(1955, 5, 5), DAY(2001, 1, 4), DAY(2009, 12, 31)],
+        [DAY(2010, 1, 1), DAY(1899, 12, 31)],
+    ),
+    (
+        {
+            "type": "datetime",
+            "min": "2020-01-01",
+            "max": "2020-12-31",
+            "step": "minute",
+            "other": True,
+            "discovered": True,
+            "leaves": [
+                [["2020-02-01", "2020-02-29", 5]],
+                [["2020-06-01", "2020-06-07", 2], ["2020-09-01", "2020-09-30", 2]],
+            ],
+            "times": [[["00:00:00", "07:59:00", 1]], [["08:00:00", "08:00:00", 9]], [["12:00:00", "18:30:00", 1]]],
+        },
+        [MOMENT(2020, 2, 3, 4, 5, 6), MOMENT(2020, 12, 31, 23, 59, 59), MOMENT(2020, 7, 1, 8, 0)],
+        [MOMENT(2021, 1, 1), MOMENT(2019, 12, 31, 23, 59, 59)],
+    ),
+    (
+        {"type": "date", "min": "2001-01-01", "max": "2001-03-31", "format": "%d/%m/%y"},
+        ["01/01/01", "31/03/01"],
+        ["2001-01-01", "01/04/01", "31/31/01"],
+    ),
+    (
+        {"type": "datetime", "min": "2001-01-01", "max": "2001-01-03", "step": "hour", "format": "%d.%m.%Y %H:%M"},
+        ["01.01.2001 00:00", "02.01.2001 13:59"],
+        ["04.01.2001 00:00", "2001-01-01T00:00:00"],
     ),
     ({"type": "code", "size": 18}, [0, 17], [18, -1]),
     ({"type": "code", "size": 300, "missing": True, "other": True}, [0, 299], [300, -1]),

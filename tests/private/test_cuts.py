@@ -198,3 +198,67 @@ def test_a_look_is_the_same_on_every_engine(kind, tmp_path):
     tops = [[part.low for part in tree.trees()[""].top()] for tree in waiting.values()]
     assert {tops[0][cell]: count for cell, count in found[0].items()} == {0: 1, 1000: 1, 10**9: 2}
     assert {tops[1][cell]: count for cell, count in found[1].items()} == {-99: 1, -9: 1, 0: 1, 1: 2}
+
+
+TRIPS = """
+columns:
+  pickup: {type: datetime, min: 2019-01-01, max: 2019-12-31, step: minute, missing: true}
+  booked: {type: date, min: 1990-01-01, max: 2029-12-31, format: "%d.%m.%Y"}
+"""
+
+
+def trips(rows: int, seed: int = 0) -> pa.Table:
+    """Weekdays from eight to six, round minutes, all in spring; booked on working days of the year before."""
+    rng = np.random.default_rng(seed)
+    days = np.datetime64("2019-03-01") + rng.integers(0, 92, rows)
+    days -= np.where(rng.random(rows) < 0.8, np.maximum((days.astype("datetime64[D]").view("i8") + 3) % 7 - 4, 0), 0)
+    hour = np.clip(np.rint(rng.normal(13, 3, rows)), 0, 23).astype(int)
+    minute = np.where(rng.random(rows) < 0.3, 30, rng.integers(0, 60, rows))
+    pickup = days.astype("datetime64[m]") + hour * 60 + minute
+    booked = np.datetime64("2018-01-01") + rng.integers(0, 52, rows) * 7 + rng.integers(0, 5, rows)
+    spelled = [day.strftime("%d.%m.%Y") for day in booked.astype("datetime64[D]").tolist()]
+    return pa.table({"pickup": pa.array(pickup.astype("datetime64[s]")), "booked": spelled})
+
+
+def profile(moments: np.ndarray, per: str) -> np.ndarray:
+    days = moments.astype("datetime64[D]")
+    if per == "weekday":
+        return np.bincount((days.view("i8") + 3) % 7, minlength=7) / len(moments)
+    return np.bincount((moments - days).astype("timedelta64[h]").astype(int), minlength=24) / len(moments)
+
+
+def test_weekdays_times_of_the_day_and_stretches_survive():
+    table = trips(20_000)
+    release = hr.synthesize(table, hr.Schema.parse(TRIPS), hr.Budget(2.0, 1e-6), "hedge")
+    drawn = release.sample(20_000)
+    real, made = (t["pickup"].to_numpy() for t in (table, drawn.filter(drawn["pickup"].is_valid())))
+    for per in ("weekday", "hour"):
+        assert np.abs(profile(real, per) - profile(made, per)).sum() / 2 < 0.08
+    assert made.min() > np.datetime64("2019-01-01")
+    assert ((made >= np.datetime64("2019-02-20")) & (made < np.datetime64("2019-06-10"))).mean() > 0.97
+    assert (made.astype("datetime64[m]") == made).all(), "nothing finer than the step comes back"
+    assert abs((made.astype("datetime64[m]").view("i8") % 60 == 30).mean() - 0.31) < 0.08
+    spelled = drawn["booked"].to_pylist()
+    booked = np.array([f"{text[6:]}-{text[3:5]}-{text[:2]}" for text in spelled], dtype="datetime64[D]")
+    assert profile(booked, "weekday")[5:].sum() < 0.05
+    assert ((booked >= np.datetime64("2018-01-01")) & (booked < np.datetime64("2019-01-01"))).mean() > 0.97
+
+
+def test_cut_dates_pass_the_replay_audit():
+    rows = trips(300)
+    for pickup, booked in (("2019-12-31T23:59", "31.12.2029"), (None, "1.1.1"), ("2050-01-01", ""), ("x", None)):
+        texts = pa.table({"pickup": rows["pickup"].cast(pa.string()), "booked": rows["booked"]})
+        more = pa.concat_tables(
+            [texts, pa.table({"pickup": pa.array([pickup], pa.string()), "booked": pa.array([booked], pa.string())})]
+        )
+        replayed = replay_pair(Independent(), hr.Budget(1.0), Pair("dates", more, texts), TRIPS)
+        assert all(ratio <= 1 + 1e-9 for ratio in replayed.ratios)
+
+
+def test_a_column_that_was_cut_into_days_and_times_verifies(tmp_path):
+    release = hr.synthesize(trips(2_000), hr.Schema.parse(TRIPS), hr.Budget(1.0), "mst")
+    assert release.certificate.discovered == ("pickup", "booked")
+    release.save(tmp_path / "x.release")
+    again, _ = verify(tmp_path / "x.release")
+    assert again.sample(100).equals(release.sample(100))
+    assert {"pickup", "pickup:weekday", "pickup:time", "booked", "booked:weekday"} == set(again.encoding.domain.names)

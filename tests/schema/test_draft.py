@@ -52,7 +52,7 @@ def test_sixty_columns_with_a_codebook_need_no_typing(tmp_path: Path) -> None:
     assert columns["n5"] == {
         "type": "integer", "min": 0, "max": 100000, "missing": True, "source": "codebook.csv#n5",
     }  # fmt: skip
-    assert columns["born"]["step"] == "month"
+    assert "step" not in columns["born"]
 
 
 def test_a_codebook_may_have_one_line_for_each_value(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_a_sql_catalogue(tmp_path: Path) -> None:
         "Height cm": {"type": "number", "min": 0, "max": 250, "missing": True},
         "sex": {"type": "category", "values": ["f", "m"]},
         "mood": {"type": "category", "values": ["sad", "ok", "it's fine"], "missing": True},
-        "born": {"type": "date", "min": "1900-01-01", "max": "2009-12-31", "step": "month", "missing": True},
+        "born": {"type": "date", "min": "1900-01-01", "max": "2009-12-31", "missing": True},
         "kids": {"type": "integer", "min": 0, "max": 29, "missing": True},
         "grade": {"type": "category", "values": ["low", "high"], "missing": True},
         "ok": {"type": "boolean", "missing": True},

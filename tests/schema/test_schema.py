@@ -108,10 +108,25 @@ columns:
         ("{type: category}", ("missing-key", '"values"')),
         ("{type: date, min: 2000-01-01, max: 1999-01-01}", ("min-above-max", "2000-01-01", "1999-01-01")),
         ("{type: date, min: 2000-02-30, max: 2001-01-01}", ("not-a-date",)),
-        ("{type: date, min: 1900-01-01, max: 1999-01-01}", ("too-many-steps", "10,000")),
+        ("{type: date, min: 0001-01-01, max: 1999-01-01, step: week}", ("too-many-steps", "10,000")),
+        ("{type: date, min: 1900-01-01, max: 1999-01-01, format: '%d.%m.%y'}", ("bad-format", "1900-01-01")),
+        ("{type: date, min: 1900-01-01, max: 1999-01-01, format: '%m/%Y'}", ("bad-format", "1900-01-02")),
+        ("{type: date, min: 1900-01-01, max: 1999-01-01, format: '%Q'}", ("bad-format", '"%Q"')),
+        ("{type: date, min: 1900-01-01, max: 1999-01-01, format: 'x%'}", ("bad-format",)),
+        ("{type: datetime, min: 1990-01-01, max: 1999-01-01, format: '%d.%m.%Y'}", ("bad-format", "15:00:00")),
+        ("{type: date, min: 1999-01-01, max: 1999-01-09, leaves: [[[1999-01-01, 1999-01-02, 1]]]}", ("bad-leaves",)),
+        ("{type: date, min: 1900-01-01, max: 1999-01-09, leaves: [[[1899-01-01, 1999-01-02, 1]]]}", ("bad-leaves",)),
+        (
+            "{type: datetime, min: 1900-01-01, max: 1999-01-09, leaves: [[[1900-01-01, 1999-01-02, 1]]]}",
+            ("bad-leaves",),
+        ),
+        (
+            "{type: datetime, min: 1900-01-01, max: 1999-01-09, leaves: [[[1900-01-01, 1999-01-02, 1]]], "
+            "times: [[['10:00', '9:00', 1]]]}",
+            ("not-a-time",),
+        ),
         ("{type: date, min: 1900-01-01, max: 1999-01-01, step: hour}", ("not-a-choice",)),
         ("{type: datetime, min: 2000-01-01T00:00+01:00, max: 2001-01-01}", ("time-zone",)),
-        ("{type: datetime, min: 1900-01-01, max: 1999-01-01, step: second}", ("too-many-steps", "10,000")),
         ("{type: integer, min: 0, max: 1e9, bins: 1e8}", ("bad-bins", "1,048,576")),
         ("{type: code, size: 0}", ("bad-code-size",)),
         ("{type: code, size: 1e9}", ("bad-code-size",)),
@@ -284,6 +299,12 @@ columns:
         ("{type: number, min: 0, max: 1e7, decimals: 2}", True),
         ("{type: number, min: 0, max: 1}", True),
         ("{type: number, min: 0, max: 1e7, decimals: 2, bins: 50}", False),
+        ("{type: date, min: 2020-01-01, max: 2020-05-01}", False),
+        ("{type: date, min: 2020-01-01, max: 2021-01-01}", True),
+        ("{type: date, min: 1900-01-01, max: 2009-12-31, step: month}", False),
+        ("{type: datetime, min: 2020-01-01, max: 2020-02-01, step: minute}", True),
+        ("{type: datetime, min: 1000-01-01, max: 9999-12-31, step: second}", True),
+        ("{type: datetime, min: 2020-01-01, max: 2020-01-05}", False),
     ],
 )
 def test_numbers_without_bins_wait_to_be_cut_unless_they_are_few(declaration: str, waits: bool) -> None:
@@ -314,7 +335,7 @@ def test_the_json_schema_knows_every_key() -> None:
     described = Schema.json_schema()
     kinds = described["$defs"]
     for kind in KINDS.values():
-        known = set(kind.model_fields) - {"discovered", "leaves"}
+        known = set(kind.model_fields) - {"discovered", "leaves", "times"}
         assert set(kinds[kind.__name__]["properties"]) == known
         assert "type" in kinds[kind.__name__]["required"]
     assert set(described["anyOf"][0]["properties"]) == {*Schema.model_fields, "codelists"}

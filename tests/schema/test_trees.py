@@ -6,13 +6,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedgerow.schema.trees import Block, Decimal, Tree
+from hedgerow.schema.trees import Block, Calendar, Decimal, Ladder, Tree
 
 
 @st.composite
 def decimals(draw: st.DrawFn) -> Tree:
     low = draw(st.one_of(st.integers(-30, 30), st.integers(-(10**15), 10**15)))
     return Decimal(low, low + draw(st.one_of(st.integers(1, 300), st.integers(1, 10**15))))
+
+
+@st.composite
+def ladders(draw: st.DrawFn) -> Tree:
+    widths = draw(st.sampled_from([(1,), (60, 10, 1), (3600, 600, 60, 10, 1)]))
+    low = draw(st.integers(0, 3000))
+    return Ladder(low, low + draw(st.integers(0, 80_000)), widths)
+
+
+@st.composite
+def calendars(draw: st.DrawFn) -> Tree:
+    low = draw(st.integers(-700_000, 2_000_000))
+    return Calendar(low, low + draw(st.one_of(st.integers(0, 500), st.integers(0, 80_000))))
+
+
+trees = st.one_of(decimals(), ladders(), calendars())
 
 
 def fills(low: int, high: int, parts: list[Block]) -> bool:
@@ -25,7 +41,7 @@ def fills(low: int, high: int, parts: list[Block]) -> bool:
 @settings(deadline=None, max_examples=200)
 @given(data=st.data())
 def test_parts_fill_their_block_down_to_single_steps(data: st.DataObject) -> None:
-    tree = data.draw(decimals())
+    tree = data.draw(trees)
     parts, level = tree.top(), 1
     assert fills(tree.low, tree.high, parts)
     while wide := [part for part in parts if not part.single]:
@@ -38,7 +54,7 @@ def test_parts_fill_their_block_down_to_single_steps(data: st.DataObject) -> Non
 @settings(deadline=None, max_examples=100)
 @given(data=st.data())
 def test_a_look_can_count_every_level_that_it_is_for(data: st.DataObject) -> None:
-    tree = data.draw(decimals())
+    tree = data.draw(trees)
     block = data.draw(st.sampled_from(tree.top()))
     parts = [block]
     for depth in (1, 2, 3):
@@ -72,3 +88,19 @@ def test_a_decade_is_split_by_its_digit_and_its_round_numbers() -> None:
     assert [(p.low, p.high) for p in tree.parts(Block(10, 99, 1))][:3] == [(10, 10), (11, 19), (20, 20)]
     assert [(p.low, p.high) for p in tree.parts(Block(-99, -10, 1))][-3:] == [(-20, -20), (-19, -11), (-10, -10)]
     assert [(p.low, p.high) for p in tree.parts(Block(1, 9, 0))] == [(n, n) for n in range(1, 10)]
+
+
+def test_days_are_split_by_year_month_and_day() -> None:
+    tree = Calendar(19_358, 20_088)  # 2023-01-01 to 2024-12-31
+    years = tree.top()
+    assert [(year.low, year.high) for year in years] == [(19_358, 19_722), (19_723, 20_088)]
+    months = tree.parts(years[1])
+    assert [month.high - month.low + 1 for month in months] == [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+    assert [day.single for day in tree.parts(months[1])] == [True] * 29
+
+
+def test_the_day_is_split_by_hour_then_by_round_times() -> None:
+    tree = Ladder(0, 1439, (60, 10, 1))
+    assert [(hour.low, hour.high) for hour in tree.top()][:2] == [(0, 59), (60, 119)]
+    assert [(p.low, p.high) for p in tree.parts(tree.top()[1])][:4] == [(60, 60), (61, 69), (70, 70), (71, 79)]
+    assert [(p.low, p.high) for p in tree.parts(Block(71, 79, 2))] == [(minute, minute) for minute in range(71, 80)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -40,9 +41,20 @@ def numbers(array: pa.Array) -> Reading:
     return _read(array, _numbers_of_text, _numbers_of_typed)
 
 
-def moments(array: pa.Array) -> Reading:
-    """Seconds since 1970 of dates, timestamps or ISO text; a moment with a time zone is taken in UTC."""
-    return _read(array, _moments_of_text, _moments_of_typed)
+def moments(array: pa.Array, read: Callable[[str | None], float] | None = None) -> Reading:
+    """Seconds since 1970 of dates, timestamps or ISO text; a moment with a time zone is taken in UTC.
+
+    `read` reads text (and whole numbers, such as 20201231) that is written in another way.
+    """
+    if read is None:
+        return _read(
+            array, lambda text: by_distinct(text, partial(_moments_of_distinct, read=moment)), _moments_of_typed
+        )
+    array = plain(array)
+    kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
+    if pa.types.is_integer(kind):
+        array = texts(array)
+    return _read(array, lambda text: by_distinct(text, partial(_moments_of_distinct, read=read)), _moments_of_typed)
 
 
 def texts(array: pa.Array) -> pa.Array:
@@ -178,12 +190,8 @@ def _whole_seconds(ticks: pa.Array, per_second: int) -> FloatArray:
     return values
 
 
-def _moments_of_text(array: pa.Array) -> Reading:
-    return by_distinct(array, _moments_of_distinct)
-
-
-def _moments_of_distinct(array: pa.Array) -> Reading:
-    values = np.array([moment(text) for text in array.to_pylist()], dtype=np.float64)
+def _moments_of_distinct(array: pa.Array, read: Callable[[str | None], float]) -> Reading:
+    values = np.array([read(text) for text in array.to_pylist()], dtype=np.float64)
     return Reading(values, _blank(array, values))
 
 

@@ -1,31 +1,268 @@
-"""Date and datetime columns: days or seconds in order, cut at calendar steps."""
+"""Date and datetime columns.
+
+Few steps, and steps of a week or more, have a cell each. Many days, hours, minutes or seconds are cut where rows turn
+out to be, and a moment is then several attributes: which stretch of days, which day of the week, which time of the day.
+What comes back is a moment that agrees with all of them, as far as its stretch has such a day.
+"""
 
 from __future__ import annotations
 
 import datetime
-from functools import cached_property
-from typing import Annotated, ClassVar, Literal
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
 from pydantic import BeforeValidator, model_validator
 
-from hedgerow.coded.domain import IntArray
+from hedgerow.coded.domain import Attribute, IntArray
 from hedgerow.errors import Fault
-from hedgerow.schema.arrays import BoolArray, FloatArray, Reading, moments
+from hedgerow.schema.arrays import BoolArray, CodeArray, FloatArray, Reading, moments
 from hedgerow.schema.cells import Steps
-from hedgerow.schema.ordered import WIDEST, SteppedColumn
-from hedgerow.schema.reading import as_date, as_moment
+from hedgerow.schema.leaves import Leaf, Leaves, as_leaves, check_leaves
+from hedgerow.schema.ordered import NARROW, WIDEST, SteppedColumn
+from hedgerow.schema.reading import Text, Truth, as_date, as_moment, as_time
+from hedgerow.schema.trees import Calendar, Ladder, Tree
+from hedgerow.schema.written import check_format, read, write
 
 DAY = 86_400
 _SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": DAY, "week": 7 * DAY}
 _MONDAY = 4 * DAY  # 1970-01-05
+_THURSDAY = 3
+"""The place of 1970-01-01 in a week that begins on Monday."""
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_LADDER = (3_600, 600, 60, 10, 1)
+"""How a day is looked into, in seconds."""
+TIME, WEEKDAY = ":time", ":weekday"
+
+Stretches = Annotated[
+    tuple[tuple[tuple[datetime.date, datetime.date, int], ...], ...], BeforeValidator(partial(as_leaves, end=as_date))
+]
+Times = Annotated[
+    tuple[tuple[tuple[datetime.time, datetime.time, int], ...], ...], BeforeValidator(partial(as_leaves, end=as_time))
+]
 
 
-class Date(SteppedColumn):
-    """Days between two dates, one cell for each step."""
+class CalendarColumn(SteppedColumn):
+    """Moments between two bounds, as whole numbers of days or of seconds since 1970."""
 
-    arrow_type: ClassVar[pa.DataType] = pa.date32()
+    per_day: ClassVar[int]
+    """How many numbers a day has."""
+
+    min: Any
+    max: Any
+    step: str
+    format: Text | None = None
+    leaves: Stretches | None = None
+    discovered: Truth = False
+
+    @abstractmethod
+    def typed(self, numbers: FloatArray | IntArray, null: BoolArray) -> pa.Array:
+        """Numbers as Arrow's own dates or moments."""
+
+    @property
+    def day_leaves(self) -> Any:
+        """Where the day was cut; nothing where it is not."""
+        return None
+
+    def _check_calendar(self) -> None:
+        if self.min > self.max:
+            raise Fault("min-above-max", f"min: {self.min.isoformat()} is later than max {self.max.isoformat()}")
+        if not self._is_wide and len(self._starts(most=WIDEST + 1)) > WIDEST:
+            raise Fault(
+                "too-many-steps",
+                f"step: there are more than {WIDEST:,} steps of a {self.step} between min and max; use a longer step",
+            )
+        if self.format is not None:
+            check_format(self.format, self._examples())
+        if (self.leaves is None) != (self.day_leaves is None) and self._steps_a_day > 1:
+            raise Fault("bad-leaves", "leaves: a column that was cut has stretches of days and times of the day")
+        if self.leaves is not None:
+            if not self._is_wide:
+                raise Fault("bad-leaves", f"leaves: steps of a {self.step} are too few or too long to be cut")
+            check_leaves(self._stretches(), *self._days, self._own_days)
+        if self.day_leaves is not None:
+            check_leaves(self._times(), 0, self._steps_a_day - 1, ())
+
+    def _examples(self) -> Iterator[datetime.datetime]:
+        """Moments that a way of writing must tell apart: bounds, years, and one with an afternoon of its own."""
+        first, last = _seconds(self.min), _seconds(self.max)
+        width = min(_SECONDS.get(self.step, DAY), DAY) if self.per_day > 1 else DAY
+        afternoon = 15 * 3_600 + 4 * 60 + 5
+        for second in (first, last, last - last % DAY + afternoon, min(first + DAY, last), min(first + 40 * DAY, last)):
+            yield _moment(second - second % width)
+        for year in range(self.min.year + 1, self.max.year + 1):
+            yield datetime.datetime(year, 1, 1)
+
+    @property
+    def _is_wide(self) -> bool:
+        """Whether there are too many steps of at most a day to have a cell each."""
+        width = _SECONDS.get(self.step, 7 * DAY)
+        return width <= DAY and (_seconds(self.max) - _seconds(self.min)) // width >= NARROW
+
+    @property
+    def _steps_a_day(self) -> int:
+        return DAY // min(_SECONDS.get(self.step, DAY), DAY) if self.per_day > 1 else 1
+
+    @property
+    def _days(self) -> tuple[int, int]:
+        return _seconds(self.min) // DAY, _seconds(self.max) // DAY
+
+    @property
+    def _own_days(self) -> list[int]:
+        return [number // self.per_day for number in self.own_steps]
+
+    @property
+    def discovery(self) -> str | None:
+        return "cuts" if self._is_wide and self.leaves is None else None
+
+    # ------------------------------------------------------------ one attribute, or several
+
+    @cached_property
+    def cells(self) -> Steps:
+        if not self._is_wide:
+            return Steps(self._starts(), self._number(self.max), avoid=self.own_steps)
+        first, last = self._days
+        low, high = first * self.per_day, (last + 1) * self.per_day - 1
+        if self.leaves is None:
+            return Steps([low], high)
+        scaled = [
+            [Leaf(a * self.per_day, (b + 1) * self.per_day - 1, w) for a, b, w in cell] for cell in self._stretches()
+        ]
+        return Leaves(scaled, low, high)
+
+    @cached_property
+    def _day_cells(self) -> Leaves:
+        return Leaves(self._stretches(), *self._days, self._own_days, rhythm=len(WEEKDAYS))
+
+    @cached_property
+    def _time_cells(self) -> Leaves:
+        return Leaves(self._times(), 0, self._steps_a_day - 1)
+
+    def _stretches(self) -> list[list[Leaf]]:
+        cells = self.leaves or ()
+        return [[Leaf(_seconds(a) // DAY, _seconds(b) // DAY, weight) for a, b, weight in cell] for cell in cells]
+
+    def _times(self) -> list[list[Leaf]]:
+        width = DAY // self._steps_a_day
+        return [
+            [Leaf(_of_day(first) // width, _of_day(last) // width, weight) for first, last, weight in cell]
+            for cell in self.day_leaves or ()
+        ]
+
+    def attributes(self, name: str) -> tuple[Attribute, ...]:
+        found = super().attributes(name)
+        if self._is_wide:
+            found += (Attribute(f"{name}{WEEKDAY}", len(WEEKDAYS), ordered=0),)
+        if self._is_wide and self._steps_a_day > 1:
+            cells = max(1, len(self.day_leaves or ()))
+            found += (Attribute(f"{name}{TIME}", cells, ordered=cells),)
+        return found
+
+    def labels(self) -> tuple[list[str], ...]:
+        said = super().labels()
+        if self._is_wide:
+            said += (list(WEEKDAYS),)
+        if self._is_wide and self._steps_a_day > 1:
+            ends = [(cell[0][0], cell[-1][1]) for cell in self.day_leaves or ()] or [
+                (datetime.time.min, datetime.time.max)
+            ]
+            said += ([_span(first, last) for first, last in ends],)
+        return said
+
+    def span_label(self, first: datetime.date, last: datetime.date) -> str:
+        return _span(_date(first), _date(last)) if self._is_wide else _step_label(self.step, first, last)
+
+    def _classes(self, bounded: FloatArray, codes: IntArray) -> tuple[IntArray, ...]:
+        if not self._is_wide:
+            return ()
+        own = codes < self.layout.own
+        days = np.floor_divide(bounded, self.per_day)
+        if self.leaves is not None:
+            days = self._day_cells.nearest(days, np.where(own, codes, 0)).astype(np.float64)
+        found = [np.where(own, (days.astype(np.int64) + _THURSDAY) % len(WEEKDAYS), 0)]
+        if self._steps_a_day > 1:
+            times = self._of_the_day(bounded)
+            found.append(np.where(own, 0 if self.day_leaves is None else self._time_cells.cell(times), 0))
+        return tuple(found)
+
+    def _of_the_day(self, numbers: FloatArray) -> FloatArray:
+        return np.floor_divide(np.mod(numbers, DAY), DAY // self._steps_a_day)
+
+    def write(self, codes: Sequence[CodeArray], rng: np.random.Generator) -> pa.Array:
+        if not self._is_wide:
+            return super().write(codes, rng)
+        cells = codes[0].astype(np.int64, copy=False)
+        own = self._own_cells(cells)
+        days = self._day_cells.draw(own, (codes[1].astype(np.int64) - _THURSDAY) % len(WEEKDAYS), rng)
+        numbers = days * self.per_day
+        if self._steps_a_day > 1:
+            numbers += self._time_cells.draw(codes[2].astype(np.int64), None, rng) * (DAY // self._steps_a_day)
+        return self._as_values(numbers, cells)
+
+    # ------------------------------------------------------------ being cut
+
+    def trees(self) -> dict[str, Tree]:
+        found: dict[str, Tree] = {"": Calendar(*self._days)}
+        if self._steps_a_day > 1:
+            width = DAY // self._steps_a_day
+            widths = tuple(seconds // width for seconds in _LADDER if seconds >= width)
+            found[TIME] = Ladder(0, self._steps_a_day - 1, widths)
+        return found
+
+    def places(self, array: pa.Array) -> dict[str, FloatArray]:
+        numbers = self.settled(array)
+        found = {"": np.floor_divide(numbers, self.per_day)}
+        if self._steps_a_day > 1:
+            found[TIME] = self._of_the_day(numbers)
+        return found
+
+    def elsewhere(self) -> dict[str, list[int]]:
+        return {"": self._own_days}
+
+    def cut(self, cells: Mapping[str, Sequence[Sequence[Leaf]]]) -> dict[str, Any]:
+        days = [[(_date(_moment(a * DAY)), _date(_moment(b * DAY)), w) for a, b, w in cell] for cell in cells[""]]
+        found: dict[str, Any] = {"leaves": days}
+        if TIME in cells:
+            width = DAY // self._steps_a_day
+            found["times"] = [[(_time(a * width), _time(b * width), w) for a, b, w in cell] for cell in cells[TIME]]
+        return found
+
+    # ------------------------------------------------------------ in and out
+
+    def _read(self, array: pa.Array) -> Reading:
+        """Seconds since 1970."""
+        form = self.format
+        return moments(array) if form is None else moments(array, lambda text: read(text, form))
+
+    def to_arrow(self, numbers: FloatArray | IntArray, null: BoolArray) -> pa.Array:
+        if self.format is None:
+            return self.typed(numbers, null)
+        seconds = np.where(null, 0, numbers).astype(np.int64) * (DAY // self.per_day)
+        written = write(seconds, self.format)
+        return (
+            pa.array(np.where(null, None, written.to_numpy(zero_copy_only=False)), pa.string())
+            if null.any()
+            else written
+        )
+
+    def _spelled(self, numbers: FloatArray | IntArray) -> list[Any]:
+        return list(self.typed(numbers, np.zeros(len(numbers), dtype=bool)).to_pylist())
+
+    def _number(self, moment: datetime.date) -> int:
+        return _seconds(moment) // (DAY // self.per_day)
+
+    def _starts(self, most: int | None = None) -> list[int]:
+        seconds = _starts(_seconds(self.min), _seconds(self.max), self.step, most)
+        return [second // (DAY // self.per_day) for second in seconds]
+
+
+class Date(CalendarColumn):
+    """Days between two dates."""
+
+    per_day: ClassVar[int] = 1
 
     type: Literal["date"] = "date"
     min: Annotated[datetime.date, BeforeValidator(as_date)]
@@ -34,77 +271,82 @@ class Date(SteppedColumn):
 
     @model_validator(mode="after")
     def _check(self) -> Date:
-        _check_steps(self.min, self.max, self.step)
+        self._check_calendar()
         return self
 
-    @cached_property
-    def cells(self) -> Steps:
-        starts = [start // DAY for start in _starts(_seconds(self.min), _seconds(self.max), self.step)]
-        return Steps(starts, _seconds(self.max) // DAY, avoid=map(int, self.own_numbers))
-
-    def span_label(self, first: datetime.date, last: datetime.date) -> str:
-        return _step_label(self.step, first, last)
+    @property
+    def arrow_type(self) -> pa.DataType:
+        return pa.date32() if self.format is None else pa.string()
 
     def read(self, array: pa.Array) -> Reading:
-        seconds, empty = moments(array)
+        seconds, empty = self._read(array)
         return Reading(np.floor(seconds / DAY), empty)
 
-    def to_arrow(self, numbers: FloatArray | IntArray, null: BoolArray) -> pa.Array:
+    def typed(self, numbers: FloatArray | IntArray, null: BoolArray) -> pa.Array:
         return pa.array(numbers.astype(np.int32, copy=False), pa.int32(), mask=null).view(pa.date32())
 
 
-class Datetime(SteppedColumn):
-    """Seconds between two moments, one cell for each step. Moments with a time zone are taken in UTC."""
+class Datetime(CalendarColumn):
+    """Seconds between two moments. Those with a time zone are taken in UTC. What is cut is bounded by whole days."""
 
-    arrow_type: ClassVar[pa.DataType] = pa.timestamp("s")
+    per_day: ClassVar[int] = DAY
 
     type: Literal["datetime"] = "datetime"
     min: Annotated[datetime.datetime, BeforeValidator(as_moment)]
     max: Annotated[datetime.datetime, BeforeValidator(as_moment)]
     step: Literal["second", "minute", "hour", "day", "week", "month", "quarter", "year"] = "hour"
+    times: Times | None = None
+
+    @property
+    def day_leaves(self) -> Any:
+        return self.times
 
     @model_validator(mode="after")
     def _check(self) -> Datetime:
-        _check_steps(self.min, self.max, self.step)
+        self._check_calendar()
         return self
 
-    @cached_property
-    def cells(self) -> Steps:
-        starts = _starts(_seconds(self.min), _seconds(self.max), self.step)
-        return Steps(starts, _seconds(self.max), avoid=map(int, self.own_numbers))
-
-    def span_label(self, first: datetime.datetime, last: datetime.datetime) -> str:
-        return _step_label(self.step, first, last)
+    @property
+    def arrow_type(self) -> pa.DataType:
+        return pa.timestamp("s") if self.format is None else pa.string()
 
     def read(self, array: pa.Array) -> Reading:
-        return moments(array)
+        return self._read(array)
 
-    def to_arrow(self, numbers: FloatArray | IntArray, null: BoolArray) -> pa.Array:
+    def typed(self, numbers: FloatArray | IntArray, null: BoolArray) -> pa.Array:
         return pa.array(numbers.astype(np.int64, copy=False), pa.int64(), mask=null).view(pa.timestamp("s"))
 
 
 def _step_label(step: str, first: datetime.date, last: datetime.date) -> str:
     """A month by its month, a year by its year, also where the bounds cut it; other steps by their ends."""
     short = {"month": "%Y-%m", "year": "%Y", "day": "%Y-%m-%d", "hour": "%Y-%m-%d %H h", "minute": "%Y-%m-%d %H:%M"}
-    if step in short:
-        return first.strftime(short[step])
+    return first.strftime(short[step]) if step in short else _span(first, last)
+
+
+def _span(first: Any, last: Any) -> str:
     return str(first) if first == last else f"{first} – {last}"
+
+
+def _date(moment: datetime.date) -> datetime.date:
+    return moment.date() if isinstance(moment, datetime.datetime) else moment
+
+
+def _moment(second: int) -> datetime.datetime:
+    return datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=second)
+
+
+def _time(second: int) -> datetime.time:
+    return _moment(second).time()
+
+
+def _of_day(time: datetime.time) -> int:
+    return time.hour * 3_600 + time.minute * 60 + time.second
 
 
 def _seconds(moment: datetime.date) -> int:
     midnight = datetime.datetime(moment.year, moment.month, moment.day)
     within = moment - midnight if isinstance(moment, datetime.datetime) else datetime.timedelta()
     return (midnight - datetime.datetime(1970, 1, 1) + within) // datetime.timedelta(seconds=1)
-
-
-def _check_steps(low: datetime.date, high: datetime.date, step: str) -> None:
-    if low > high:
-        raise Fault("min-above-max", f"min: {low.isoformat()} is later than max {high.isoformat()}")
-    if len(_starts(_seconds(low), _seconds(high), step, most=WIDEST + 1)) > WIDEST:
-        raise Fault(
-            "too-many-steps",
-            f"step: there are more than {WIDEST:,} steps of a {step} between min and max; use a longer step",
-        )
 
 
 def _starts(low: int, high: int, step: str, most: int | None = None) -> list[int]:
@@ -123,7 +365,7 @@ def _starts(low: int, high: int, step: str, most: int | None = None) -> list[int
 
 def _month(second: int) -> int:
     """Months since year 0 of the month that holds a second."""
-    day = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=second)
+    day = _moment(second)
     return day.year * 12 + day.month - 1
 
 

@@ -8,7 +8,7 @@ draw picks a leaf of the cell by weight, and a step of the leaf along the slope 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Annotated, Any, NamedTuple
@@ -44,11 +44,17 @@ def alike(low: int, high: int, count: int) -> list[list[Leaf]]:
 class Leaves(Steps):
     """Cells of leaves between `low` and `high`.
 
-    `avoid` holds steps that have a cell of their own elsewhere; no draw returns them.
+    `avoid` holds steps that have a cell of their own elsewhere; no draw returns them. With a `rhythm` (the seven days
+    of a week) steps have classes too, their remainders by it: a draw returns the class that it is asked for, where a
+    leaf of the cell has one.
     """
 
-    def __init__(self, cells: Sequence[Sequence[Leaf]], low: int, high: int, avoid: Iterable[int] = ()):
-        flat = [leaf for cell in cells for leaf in cell]
+    def __init__(
+        self, cells: Sequence[Sequence[Leaf]], low: int, high: int, avoid: Iterable[int] = (), rhythm: int = 0
+    ):
+        own = set(avoid)
+        flat = [_within(leaf, own) for cell in cells for leaf in cell]
+        self._rhythm = rhythm
         self._first: IntArray = np.array([leaf.first for leaf in flat], dtype=np.int64)
         self._last: IntArray = np.array([leaf.last for leaf in flat], dtype=np.int64)
         self._weight: FloatArray = np.array([leaf.weight for leaf in flat], dtype=np.float64)
@@ -56,7 +62,7 @@ class Leaves(Steps):
         self._outer = self._first[self._begin[:-1]], self._last[self._begin[1:] - 1]
         firsts, lasts = self._outer
         starts = np.append(low, (lasts[:-1] + firsts[1:]) // 2 + 1)
-        super().__init__(starts, high, avoid=avoid)
+        super().__init__(starts, high, avoid=own)
         self.single = bool((firsts == lasts).all())
 
     @property
@@ -66,24 +72,40 @@ class Leaves(Steps):
     def cell(self, numbers: FloatArray) -> IntArray:
         return np.searchsorted(self.starts, numbers.astype(np.int64), side="right") - 1
 
-    def draw(self, cells: IntArray, classes: IntArray | None, rng: np.random.Generator) -> IntArray:
-        leaf = self._leaf(cells, rng.random(len(cells)))
-        count = self._steps.count[leaf]
-        along = self._along(leaf, rng.random(len(cells)))
-        return self._steps.nth(leaf, np.minimum((along * count).astype(np.int64), count - 1))
+    def nearest(self, numbers: FloatArray, cells: IntArray) -> IntArray:
+        """The step nearest to each number that a leaf of its cell holds."""
+        whole: IntArray = numbers.astype(np.int64)
+        left = np.searchsorted(self._first, whole, side="right") - 1
+        left = np.clip(left, self._begin[cells], self._begin[cells + 1] - 1)
+        right = np.minimum(left + 1, self._begin[cells + 1] - 1)
+        below = np.clip(whole, self._first[left], self._last[left])
+        above = np.clip(whole, self._first[right], self._last[right])
+        return np.where(np.abs(above - whole) < np.abs(whole - below), above, below)
 
-    def _leaf(self, cells: IntArray, share: FloatArray) -> IntArray:
-        """The leaf of each cell below which this share of its weight lies."""
-        whole = np.add.reduceat(self._weight, self._begin[:-1])
-        within = np.cumsum(self._weight / np.repeat(whole, np.diff(self._begin)))
-        before = np.append(0.0, within)[self._begin[cells]]
-        found = np.searchsorted(within, before + share, side="right")
-        return np.clip(found, self._begin[cells], self._begin[cells + 1] - 1)
+    def draw(self, cells: IntArray, classes: IntArray | None, rng: np.random.Generator) -> IntArray:
+        which, along = rng.random(len(cells)), rng.random(len(cells))
+        leaf = self._all.leaf(cells, which)
+        drawn = self._all.step(leaf, self._along(leaf, along))
+        for residue, kind in enumerate(self._kinds if classes is not None else ()):
+            rows = np.flatnonzero((classes == residue) & kind.held[cells])
+            leaf = kind.leaf(cells[rows], which[rows])
+            drawn[rows] = kind.step(leaf, self._along(leaf, along[rows]))
+        return drawn
 
     @cached_property
-    def _steps(self) -> Ranked:
-        """Every step of every leaf but those to be avoided."""
-        return Ranked(np.zeros(1, dtype=np.int64), 1, self._first, self._last, self._avoid)
+    def _all(self) -> _Kind:
+        every = np.zeros(1, dtype=np.int64)
+        return _Kind(Ranked(every, 1, self._first, self._last, self._avoid), self._weight, self._begin)
+
+    @cached_property
+    def _kinds(self) -> list[_Kind]:
+        """The steps of each class."""
+        share = self._weight / self._all.ranked.count
+        found = []
+        for residue in range(self._rhythm):
+            steps = Ranked(np.array([residue]), self._rhythm, self._first, self._last, self._avoid)
+            found.append(_Kind(steps, share * steps.count, self._begin))
+        return found
 
     def _along(self, leaf: IntArray, share: FloatArray) -> FloatArray:
         """How far into its leaf each draw lies, from 0 to 1."""
@@ -133,6 +155,41 @@ class Leaves(Steps):
         return slopes
 
 
+class _Kind:
+    """The steps of one kind in every leaf, and how much of each cell lies in its leaves."""
+
+    def __init__(self, ranked: Ranked, weight: FloatArray, begin: IntArray):
+        self.ranked = ranked
+        self._leaves = np.flatnonzero(weight > 0)
+        self._begin = np.searchsorted(self._leaves, begin)
+        sizes = np.diff(self._begin)
+        self.held = sizes > 0
+        """Which cells have a step of this kind at all."""
+        whole = np.add.reduceat(weight, begin[:-1])
+        self._upto = np.cumsum(weight[self._leaves] / np.repeat(whole, sizes))
+
+    def leaf(self, cells: IntArray, share: FloatArray) -> IntArray:
+        """The leaf of each cell below which this share of its weight lies."""
+        first, last = self._begin[cells], self._begin[cells + 1] - 1
+        found = np.searchsorted(self._upto, np.append(0.0, self._upto)[first] + share, side="right")
+        return self._leaves[np.clip(found, first, last)]
+
+    def step(self, leaf: IntArray, along: FloatArray) -> IntArray:
+        """The step that lies so far into each leaf, among those of this kind."""
+        count = self.ranked.count[leaf]
+        return self.ranked.nth(leaf, np.minimum((along * count).astype(np.int64), count - 1))
+
+
+def _within(leaf: Leaf, own: set[int]) -> Leaf:
+    """The leaf without steps at its ends that have a cell of their own elsewhere."""
+    first, last = leaf.first, leaf.last
+    while first in own:
+        first += 1
+    while last in own:
+        last -= 1
+    return Leaf(first, last, leaf.weight)
+
+
 def _sloping(share: FloatArray, slope: FloatArray) -> FloatArray:
     """The inverse of the distribution on (0, 1) whose density goes from 1 − slope to 1 + slope."""
     return 2 * share / (1 - slope + np.sqrt((1 - slope) ** 2 + 4 * slope * share))
@@ -174,21 +231,18 @@ def _only(leaf: Leaf, own: set[int]) -> bool:
     return leaf.last - leaf.first < len(own) and own.issuperset(range(leaf.first, leaf.last + 1))
 
 
-def as_leaves(value: Any) -> Any:
-    """Cells, each a list of leaves [first, last, weight]."""
+def as_leaves(value: Any, end: Callable[[Any], Any] = as_number) -> Any:
+    """Cells, each a list of leaves [first, last, weight]; `end` reads the first two."""
     if not isinstance(value, list | tuple) or not all(isinstance(cell, list | tuple) for cell in value):
         raise Fault("bad-leaves", "must be a list of cells")
-    return tuple(tuple(_as_leaf(leaf) for leaf in cell) for cell in value)
+    return tuple(tuple(_as_leaf(leaf, end) for leaf in cell) for cell in value)
 
 
-def _as_leaf(value: Any) -> tuple[int | float, int | float, int]:
+def _as_leaf(value: Any, end: Callable[[Any], Any]) -> tuple[Any, Any, int]:
     if not isinstance(value, list | tuple) or len(value) != 3:
         raise Fault("bad-leaves", "a leaf must be [first, last, weight]")
-    return as_number(value[0]), as_number(value[1]), as_whole(value[2])
+    return end(value[0]), end(value[1]), as_whole(value[2])
 
 
-Cut = Annotated[
-    tuple[tuple[tuple[int | float, int | float, int], ...], ...],
-    BeforeValidator(as_leaves),
-]
+Cut = Annotated[tuple[tuple[tuple[int | float, int | float, int], ...], ...], BeforeValidator(as_leaves)]
 """What a discovery wrote down, in declared units."""

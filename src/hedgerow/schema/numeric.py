@@ -18,7 +18,7 @@ from hedgerow.schema.arrays import BoolArray, FloatArray, Reading, numbers
 from hedgerow.schema.cells import LONGEST_PERIOD, Cells, Intervals, Steps, equal_steps, steps_between
 from hedgerow.schema.column import Layout
 from hedgerow.schema.leaves import Cut, Leaf, Leaves, check_leaves, drawable
-from hedgerow.schema.ordered import HeapedColumn, OrderedColumn, SteppedColumn, declared_edges
+from hedgerow.schema.ordered import NARROW, HeapedColumn, OrderedColumn, SteppedColumn, declared_edges
 from hedgerow.schema.reading import LARGEST, Real, Truth, Whole, as_bins
 from hedgerow.schema.trees import Decimal, Tree
 
@@ -26,8 +26,6 @@ Bins = Annotated[int | Literal["private"] | tuple[int | float, ...], BeforeValid
 Closed = Literal["left", "right"]
 MOST_BINS = 2**20
 MOST_CODES = 2**24
-NARROW = 150
-"""So many whole numbers have a cell each; where there are more, and no `bins`, the column is cut privately."""
 MOST_STEPS = 10**15
 """Of a grid, from 0: so many can be told apart whichever way a number is written."""
 MOST_DECIMALS = 15

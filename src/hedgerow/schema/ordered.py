@@ -20,6 +20,8 @@ from hedgerow.schema.column import Column, Encoded, Layout
 from hedgerow.schema.reading import LARGEST
 
 WIDEST = 10_000
+NARROW = 150
+"""So many whole steps have a cell each; where there are more, and nothing else is said, the column is cut privately."""
 
 
 class OrderedColumn(Column):

@@ -86,6 +86,18 @@ def as_date(value: Any) -> datetime.date:
     return moment.date()
 
 
+def as_time(value: Any) -> datetime.time:
+    """A time of the day, to the second."""
+    if isinstance(value, str):
+        try:
+            value = datetime.time.fromisoformat(value.strip())
+        except ValueError:
+            raise Fault("not-a-time", f'must be a time such as 23:59:59, got "{value}"') from None
+    if not isinstance(value, datetime.time) or value.tzinfo is not None or value.microsecond:
+        raise Fault("not-a-time", "must be a time such as 23:59:59")
+    return value
+
+
 def as_bins(value: Any) -> Any:
     """A count, the word private, or a list of edges."""
     if isinstance(value, list | tuple):

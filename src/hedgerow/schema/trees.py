@@ -7,6 +7,7 @@ lies in one part at most: the parts of one level are a partition, and counting i
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -104,3 +105,83 @@ class Decimal:
     def _within(self, blocks: Iterable[Block]) -> list[Block]:
         cut = (Block(max(block.low, self.low), min(block.high, self.high), block.rank) for block in blocks)
         return [block for block in cut if block.low <= block.high]
+
+
+class Ladder:
+    """Runs of ever smaller widths, each a multiple of the next: hours, ten minutes, minutes.
+
+    The first step of a run is a part of its own, like the round number at the head of a decade's block.
+    """
+
+    def __init__(self, low: int, high: int, widths: tuple[int, ...]):
+        self.low, self.high = low, high
+        self._widths = widths
+
+    @property
+    def levels(self) -> int:
+        return len(self._widths)
+
+    def top(self) -> list[Block]:
+        return self.parts(Block(self.low, self.high, 0))
+
+    def parts(self, block: Block) -> list[Block]:
+        width = self._widths[block.rank]
+        found: list[Block] = []
+        for begin in range(block.low - block.low % width, block.high + 1, width):
+            low, high = max(begin, block.low), min(begin + width - 1, block.high)
+            if low == begin and low < high and block.rank:
+                found.append(Block(low, low, block.rank))
+                low += 1
+            found.append(Block(low, high, min(block.rank + 1, len(self._widths) - 1)))
+        return found
+
+    def runs(self, block: Block, depth: int) -> int:
+        return (block.high - block.low + 1) // self._width(block, depth) * 2 + 1
+
+    def starts(self, block: Block, depth: int) -> IntArray:
+        width = self._width(block, depth)
+        heads = np.arange(-(-block.low // width), block.high // width + 1, dtype=np.int64) * width
+        starts = np.unique(np.concatenate([[block.low], heads, heads + 1]))
+        return starts[starts <= block.high]
+
+    def _width(self, block: Block, depth: int) -> int:
+        return self._widths[min(block.rank + depth - 1, len(self._widths) - 1)]
+
+
+class Calendar:
+    """Days since 1970 by year, month and day."""
+
+    levels = 3
+
+    def __init__(self, low: int, high: int):
+        self.low, self.high = low, high
+
+    def top(self) -> list[Block]:
+        return self.parts(Block(self.low, self.high, 0))
+
+    def parts(self, block: Block) -> list[Block]:
+        if block.rank == len(_TURNS):
+            return [Block(day, day, block.rank) for day in range(block.low, block.high + 1)]
+        begins = _turns(block, _TURNS[block.rank]).tolist()
+        return [Block(begin, end - 1, block.rank + 1) for begin, end in pairwise([*begins, block.high + 1])]
+
+    def runs(self, block: Block, depth: int) -> int:
+        days = block.high - block.low + 1
+        return days if block.rank + depth > len(_TURNS) else days // 28 + 1
+
+    def starts(self, block: Block, depth: int) -> IntArray:
+        if block.rank + depth > len(_TURNS):
+            return np.arange(block.low, block.high + 1, dtype=np.int64)
+        return _turns(block, _TURNS[block.rank + depth - 1])
+
+
+_TURNS = ("Y", "M")
+"""NumPy's units: into years, then into months; then into days."""
+
+
+def _turns(block: Block, unit: str) -> IntArray:
+    """The first day of a block, and those on which a year or a month begins."""
+    first, last = (np.datetime64(day, "D").astype(f"datetime64[{unit}]") for day in (block.low, block.high))
+    begins = np.arange(first, last + 1).astype("datetime64[D]").astype(np.int64)
+    begins[0] = block.low
+    return begins

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from hedgerow.schema.ordered import WIDEST
 from hedgerow.schema.schema import TODO
 
 Declaration: TypeAlias = dict[str, Any]
@@ -49,8 +47,6 @@ def complete(declaration: Declaration) -> Declaration:
     """The declaration in its usual order, TODO where a person must decide."""
     kind = declaration.get("type", TODO)
     filled = {"type": kind, **dict.fromkeys(_NEEDED.get(kind, ()), TODO), **declaration}
-    if TODO not in filled.values() and kind == "date" and "step" not in filled:
-        filled.update(_step(filled))
     return {key: filled[key] for key in sorted(filled, key=_ORDER.index)}
 
 
@@ -82,12 +78,3 @@ def number(text: Any) -> int | float | None:
     if value != value or value in (float("inf"), float("-inf")):
         return None
     return int(value) if value.is_integer() else value
-
-
-def _step(declaration: Declaration) -> Declaration:
-    """The shortest step with which a range of dates is not too wide."""
-    bounds = [datetime.date.fromisoformat(str(declaration[key])[:10]) for key in ("min", "max")]
-    days = (bounds[1] - bounds[0]).days + 1
-    if days <= WIDEST:
-        return {}
-    return {"step": "month" if days <= 28 * WIDEST else "year"}
