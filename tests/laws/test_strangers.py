@@ -541,6 +541,42 @@ columns:
 """
 
 
+def with_schema(path, change):
+    """A release of which the schema is another, hashes and all."""
+    members = archive.read(CORPUS / "cuts.release")
+    schema = json.loads(members["schema.json"])
+    change(schema["columns"])
+    members["schema.json"] = dumped(schema)
+    hashes = {name: hashlib.sha256(data).hexdigest() for name, data in members.items() if name != "manifest.json"}
+    members["manifest.json"] = dumped(hashes)
+    write(path, members)
+    return path
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: c["cost"].update(leaves=[]),
+        lambda c: c["cost"].update(leaves=[[]]),
+        lambda c: c["cost"]["leaves"].reverse(),
+        lambda c: c["cost"]["leaves"][0][0].__setitem__(0, float("1e300")),
+        lambda c: c["cost"]["leaves"][0][0].__setitem__(2, 2**60),
+        lambda c: c["cost"]["leaves"][0][0].__setitem__(2, -1),
+        lambda c: c["cost"].update(leaves=c["cost"]["leaves"] * 2),
+        lambda c: c["cost"].update(max=1),
+        lambda c: c["cost"].pop("leaves"),
+        lambda c: c["seen"].pop("times"),
+        lambda c: c["seen"]["times"][0][0].__setitem__(0, "24:00:00"),
+        lambda c: c["seen"]["leaves"][0][0].__setitem__(0, "9999-12-31"),
+        lambda c: c["seen"].update(step="year"),
+        lambda c: c["seen"].update(format="%d"),
+    ],
+)
+def test_a_schema_with_impossible_leaves_is_refused(change, tmp_path):
+    with pytest.raises(ReleaseError):
+        verify(with_schema(tmp_path / "x.release", change))
+
+
 def test_one_discovery_is_one_column(tmp_path):
     """A person holds θ values of each column, so two columns cost twice: one charge cannot list both."""
     table = pa.table({"id": np.arange(3000) % 1500, "town": ["a", "b"] * 1500, "work": ["x", "y", "z"] * 1000})

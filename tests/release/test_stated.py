@@ -21,6 +21,7 @@ from hedgerow.methods.shared.start import measure_one_ways
 from hedgerow.models.histograms import Histograms, Part, project_to_simplex
 from hedgerow.pages.release import release_page
 from hedgerow.private.ledger import Ledger, confirm_entry
+from hedgerow.release import editions
 from hedgerow.release.bundle import verify
 from hedgerow.release.certificate import second_opinion
 from refusals import refused
@@ -184,3 +185,17 @@ def test_delta_is_measured_against_the_estimated_number_of_rows():
     assert not many.certificate.budget.doubts()
     assert len(many.doubts) == 1
     assert not hr.synthesize(table(100), SCHEMA, hr.Budget(5.0, 5e-4), "independent").doubts
+
+
+def test_a_release_whose_wide_integers_had_a_cell_each_is_read_as_it_was_meant(tmp_path):
+    """Before wide integers were cut, up to 10,000 values had a cell each, and the schema did not say so."""
+    table = pa.table({"n": [0, 500, 999, 7]})
+    release = hr.synthesize(
+        table, hr.Schema(columns={"n": {"type": "integer", "min": 0, "max": 999, "bins": 1000}}), hr.Budget(9.0)
+    )
+    release.schema = editions.schema_of({"columns": {"n": {"type": "integer", "min": 0, "max": 999}}})
+    release.save(tmp_path / "old.release")
+    again, _ = verify(tmp_path / "old.release")
+    assert again.sample(20).equals(release.sample(20))
+    assert again.schema.to_dict() == {"columns": {"n": {"type": "integer", "min": 0, "max": 999}}}
+    assert again.encoding.domain["n"].size == 1001

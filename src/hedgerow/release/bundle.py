@@ -25,7 +25,7 @@ from hedgerow.models import read as read_model
 from hedgerow.models import refuse_unreadable
 from hedgerow.models.model import BLOCK_ROWS, HELD, Model, State, block_rng, block_sizes
 from hedgerow.models.stored import MEMORY, MOST_CELLS, Allowance, Stored
-from hedgerow.release import archive
+from hedgerow.release import archive, editions
 from hedgerow.release.certificate import Certificate, check
 from hedgerow.release.files import whole_file
 
@@ -252,7 +252,6 @@ def verify(
     `columns` name classes of models and of columns made elsewhere, `package.module:Class`, that the reader trusts:
     their code is run.
     """
-    from hedgerow.schema import Schema
     from hedgerow.schema.kinds import NotAllowedError, allow
 
     allow(*columns)
@@ -262,7 +261,7 @@ def verify(
         allowance.take(memory=TEXT_BYTES * sum(len(data) for name, data in members.items() if name.endswith(".json")))
         confirmed, signer = _check_manifest(members)
         stated = _parsed(members["certificate.json"])
-        schema = Schema.from_dict(_parsed(members["schema.json"]))
+        schema = editions.schema_of(_parsed(members["schema.json"]))
         _take(allowance, schema)
         domain = schema.encoding().domain
         unread = dict(members)  # an array is taken once, so that nothing small stands for much

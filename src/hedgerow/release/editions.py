@@ -15,6 +15,7 @@ from hedgerow.budget.accounting import Guarantee, guarantee
 
 if TYPE_CHECKING:
     from hedgerow.release.certificate import Certificate
+    from hedgerow.schema import Schema
 
 FIRST = "hedgerow certificate 1"
 ENDED_EARLY = "The method was told that its time was up (--max-time) and took fewer rounds than it otherwise would."
@@ -33,6 +34,17 @@ def first(certificate: Certificate, now: dict[str, Any]) -> dict[str, Any]:
         "guarantee": given and {"epsilon": given.epsilon, "delta": given.delta, "mu": given.mu},
         "statements": _statements(certificate, given),
     }
+
+
+def schema_of(data: Any) -> Schema:
+    """The schema of a release. Integers that wait to be cut are in none: they had a cell for each value."""
+    from hedgerow.schema import Schema
+    from hedgerow.schema.numeric import Integer
+
+    schema = Schema.from_dict(data)
+    waiting = {name: schema.columns[name] for name, _ in schema.discoveries}
+    each = {name: column.with_a_cell_each() for name, column in waiting.items() if isinstance(column, Integer)}
+    return Schema(**{**dict(schema), "columns": {**schema.columns, **each}}) if each else schema
 
 
 def _statements(certificate: Certificate, given: Guarantee | None) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
-from pydantic import BeforeValidator, model_validator
+from pydantic import BeforeValidator, PrivateAttr, model_validator
 
 from hedgerow.coded.domain import IntArray
 from hedgerow.errors import Fault
@@ -18,7 +18,7 @@ from hedgerow.schema.arrays import BoolArray, FloatArray, Reading, numbers
 from hedgerow.schema.cells import LONGEST_PERIOD, Cells, Intervals, Steps, equal_steps, steps_between
 from hedgerow.schema.column import Layout
 from hedgerow.schema.leaves import Cut, Leaf, Leaves, check_leaves, drawable
-from hedgerow.schema.ordered import NARROW, HeapedColumn, OrderedColumn, SteppedColumn, declared_edges
+from hedgerow.schema.ordered import NARROW, WIDEST, HeapedColumn, OrderedColumn, SteppedColumn, declared_edges
 from hedgerow.schema.reading import LARGEST, Real, Truth, Whole, as_bins
 from hedgerow.schema.trees import Decimal, Tree
 
@@ -47,6 +47,16 @@ class Integer(HeapedColumn):
     heaps: tuple[Whole, ...] = ()
     leaves: Cut | None = None
     discovered: Truth = False
+    _each: bool = PrivateAttr(False)
+
+    def with_a_cell_each(self) -> Integer:
+        """The same declaration as it was read before wide integers were cut: up to 10,000 values have a cell each."""
+        column = Integer(**{name: getattr(self, name) for name in Integer.model_fields})
+        if self.max - self.min < WIDEST:
+            column._each = True
+            vars(column).pop("cells", None)
+            vars(column).pop("layout", None)
+        return column
 
     @model_validator(mode="after")
     def _check(self) -> Integer:
@@ -89,7 +99,7 @@ class Integer(HeapedColumn):
 
     @property
     def discovery(self) -> str | None:
-        wide = self.bins is None and self.max - self.min >= NARROW
+        wide = self.bins is None and self.max - self.min >= NARROW and not self._each
         return "cuts" if self.leaves is None and (wide or self.bins == "private") else None
 
     @property

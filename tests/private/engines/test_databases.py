@@ -88,10 +88,10 @@ def test_every_database_keeps_the_rows_that_the_embedded_engine_keeps(request, n
         assert sum(there[0]) < 40
 
 
-def released(method, table, memory):
+def released(method, table, memory, schema=AUDITED):
     """What a method measures and draws under given noise."""
     engine = open_engine(table, bounding_key=KEY, memory=memory)
-    run = Run(Schema.parse(AUDITED), hr.Budget(1.0, 1e-9), methods.build(method), 0, Progress())
+    run = Run(Schema.parse(schema), hr.Budget(1.0, 1e-9), methods.build(method), 0, Progress())
     release = run.release(engine, Mechanisms(UnsafeSeededStream(3)))
     return release.certificate.to_json(), release.sample(rows=50, seed=1)
 
@@ -105,6 +105,34 @@ def check_method_on(database, method):
 
 def test_a_method_runs_unchanged_on_every_database(database):
     check_method_on(database, "independent")
+
+
+WAITING = """
+person: id
+max_rows_per_person: 2
+columns:
+  cost: {type: number, min: -10, max: 1000000, decimals: 2, missing: true}
+  visits: {type: integer, min: 0, max: 100000}
+  born: {type: date, min: 1900-01-01, max: 2029-12-31}
+  seen: {type: datetime, min: 2020-01-01, max: 2020-12-31, step: minute, other: true}
+"""
+
+
+def test_numbers_and_dates_are_cut_alike_on_every_database(database):
+    rng = np.random.default_rng(4)
+    rows = 400
+    seen = np.datetime64("2020-03-01T08:00:00") + (rng.integers(0, 60 * 24 * 30, rows) * 60).astype("timedelta64[s]")
+    table = pa.table(
+        {
+            "id": [f"p{number // 3}" for number in range(rows)],
+            "cost": pa.array([None if coin < 0.2 else round(coin * 500, 2) for coin in rng.random(rows)]),
+            "visits": rng.poisson(3, rows),
+            "born": pa.array((np.datetime64("1960-01-01") + rng.integers(0, 9000, rows)).astype("datetime64[D]")),
+            "seen": pa.array(seen),
+        }
+    )
+    here = released("independent", table, HERE, WAITING)
+    assert released("independent", database.install(table), IN_PLACE, WAITING) == here
 
 
 @pytest.mark.engines
