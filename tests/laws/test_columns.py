@@ -96,6 +96,8 @@ def cut(draw: st.DrawFn) -> dict[str, Any]:
         column["decimals"] = decimals
     if draw(st.booleans()):
         column["special"] = [unit(low + ends[0] + 1), unit(high + 1)]
+    if draw(st.booleans()):
+        column["endings"] = draw(st.sampled_from([{"99": 5, "": 1}, {"00": 30.5, "500": 4}, {"01": 2, "": 0}]))
     return column | {"leaves": cells, "discovered": True}
 
 

@@ -28,11 +28,13 @@ from hedgerow.coded.measurement import Answer, Noise
 from hedgerow.errors import SchemaError
 from hedgerow.private.account import Account
 from hedgerow.private.cuts.growing import Growing
+from hedgerow.private.cuts.habits import habit
 from hedgerow.private.cuts.settling import settle
 from hedgerow.private.engines.engine import Engine
 from hedgerow.private.mechanisms import Randomizer
 from hedgerow.private.vault import Vault
 from hedgerow.schema import Schema
+from hedgerow.schema.numeric import ENDING
 from hedgerow.schema.probing import Probing
 
 SHARE_EACH = 0.05
@@ -176,7 +178,9 @@ class Cutting:
     def settled(self, schema: Schema) -> Schema:
         """The schema with every line in cells."""
         for name, lines in self._lines.items():
-            schema = schema.with_cuts(name, {suffix: settle(line.root) for suffix, line in lines.items()})
+            cells = {suffix: settle(line.root) for suffix, line in lines.items() if suffix != ENDING}
+            likely = habit(lines[ENDING].root, cells[""]) if ENDING in lines else None
+            schema = schema.with_cuts(name, cells, likely)
         return schema
 
 

@@ -318,7 +318,10 @@ def _check_answers(certificate: Certificate, answers: Sequence[Answer], schema: 
         )
     encoding = schema.encoding()
     sizes = {attribute.name: attribute.size for attribute in encoding.domain}
-    column_of = {name: column for column in encoding.columns for name in encoding.attributes_of(column)}
+    from hedgerow.schema.numeric import ENDING
+
+    column_of = {f"{column}{ENDING}": column for column in certificate.discovered}
+    column_of |= {name: column for column in encoding.columns for name in encoding.attributes_of(column)}
     bought: set[str] = set()
     for number, (charge, answer) in enumerate(zip(certificate.charges, answers, strict=True), start=1):
         expected = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-DISCOVERED = ("discovered", "leaves", "times")
+DISCOVERED = ("discovered", "leaves", "times", "endings")
 """Keys that no person writes."""
 _SCALAR = {"type": ["string", "number", "boolean", "null"]}
 

@@ -8,7 +8,7 @@ draw picks a leaf of the cell by weight, and a step of the leaf along the slope 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Annotated, Any, NamedTuple
@@ -20,6 +20,7 @@ from hedgerow.coded.domain import IntArray
 from hedgerow.errors import Fault
 from hedgerow.schema.arrays import FloatArray
 from hedgerow.schema.cells import Ranked, Steps, equal_steps
+from hedgerow.schema.endings import Habit
 from hedgerow.schema.reading import as_number, as_whole
 
 MOST_LEAVES = 1 << 16
@@ -46,15 +47,22 @@ class Leaves(Steps):
 
     `avoid` holds steps that have a cell of their own elsewhere; no draw returns them. With a `rhythm` (the seven days
     of a week) steps have classes too, their remainders by it: a draw returns the class that it is asked for, where a
-    leaf of the cell has one.
+    leaf of the cell has one. `likely` is the habit of last digits inside leaves.
     """
 
     def __init__(
-        self, cells: Sequence[Sequence[Leaf]], low: int, high: int, avoid: Iterable[int] = (), rhythm: int = 0
+        self,
+        cells: Sequence[Sequence[Leaf]],
+        low: int,
+        high: int,
+        avoid: Iterable[int] = (),
+        rhythm: int = 0,
+        likely: Mapping[str, float] | None = None,
     ):
         own = set(avoid)
         flat = [_within(leaf, own) for cell in cells for leaf in cell]
         self._rhythm = rhythm
+        self._likely = likely
         self._first: IntArray = np.array([leaf.first for leaf in flat], dtype=np.int64)
         self._last: IntArray = np.array([leaf.last for leaf in flat], dtype=np.int64)
         self._weight: FloatArray = np.array([leaf.weight for leaf in flat], dtype=np.float64)
@@ -85,12 +93,18 @@ class Leaves(Steps):
     def draw(self, cells: IntArray, classes: IntArray | None, rng: np.random.Generator) -> IntArray:
         which, along = rng.random(len(cells)), rng.random(len(cells))
         leaf = self._all.leaf(cells, which)
+        if self._likely:
+            return self._habit.draw(leaf, self._along(leaf, along), rng)
         drawn = self._all.step(leaf, self._along(leaf, along))
         for residue, kind in enumerate(self._kinds if classes is not None else ()):
             rows = np.flatnonzero((classes == residue) & kind.held[cells])
             leaf = kind.leaf(cells[rows], which[rows])
             drawn[rows] = kind.step(leaf, self._along(leaf, along[rows]))
         return drawn
+
+    @cached_property
+    def _habit(self) -> Habit:
+        return Habit(self._likely or {}, self._first, self._last, self._avoid)
 
     @cached_property
     def _all(self) -> _Kind:

@@ -17,10 +17,11 @@ from hedgerow.errors import Fault
 from hedgerow.schema.arrays import BoolArray, FloatArray, Reading, numbers
 from hedgerow.schema.cells import LONGEST_PERIOD, Cells, Intervals, Steps, equal_steps, steps_between
 from hedgerow.schema.column import Layout
+from hedgerow.schema.endings import Likely, ending_of, endings
 from hedgerow.schema.leaves import Cut, Leaf, Leaves, check_leaves, drawable
 from hedgerow.schema.ordered import NARROW, WIDEST, HeapedColumn, OrderedColumn, SteppedColumn, declared_edges
 from hedgerow.schema.reading import LARGEST, Real, Truth, Whole, as_bins
-from hedgerow.schema.trees import Decimal, Tree
+from hedgerow.schema.trees import Decimal, Flat, Tree
 
 Bins = Annotated[int | Literal["private"] | tuple[int | float, ...], BeforeValidator(as_bins)]
 Closed = Literal["left", "right"]
@@ -29,6 +30,9 @@ MOST_CODES = 2**24
 MOST_STEPS = 10**15
 """Of a grid, from 0: so many can be told apart whichever way a number is written."""
 MOST_DECIMALS = 15
+MANY_DIGITS = 5
+"""Last digits are looked at where a whole number of steps has at least so many digits."""
+ENDING = ":ending"
 DIGITS = 6
 """Where `decimals` is left out, the range has at least 10^DIGITS steps."""
 
@@ -46,6 +50,7 @@ class Integer(HeapedColumn):
     special: tuple[Whole, ...] = ()
     heaps: tuple[Whole, ...] = ()
     leaves: Cut | None = None
+    endings: Likely | None = None
     discovered: Truth = False
     _each: bool = PrivateAttr(False)
 
@@ -109,7 +114,7 @@ class Integer(HeapedColumn):
     @cached_property
     def cells(self) -> Steps:
         if self.leaves is not None:
-            return Leaves(self._leaves(), self.min, self.max, self.own_steps)
+            return Leaves(self._leaves(), self.min, self.max, self.own_steps, likely=self.endings)
         return Steps(self._starts(), self.max, self.heaps, self.own_steps)
 
     def _starts(self) -> list[int]:
@@ -123,10 +128,11 @@ class Integer(HeapedColumn):
         return [[Leaf(_on_grid(a, 1), _on_grid(b, 1), weight) for a, b, weight in cell] for cell in self.leaves or ()]
 
     def trees(self) -> dict[str, Tree]:
-        return {"": Decimal(self.min, self.max)}
+        return _trees(Decimal(self.min, self.max))
 
     def places(self, array: pa.Array) -> dict[str, FloatArray]:
-        return {"": self.settled(array)}
+        numbers = self.settled(array)
+        return {"": numbers, ENDING: ending_of(numbers)}
 
     def elsewhere(self) -> dict[str, list[int]]:
         return {"": self.own_steps}
@@ -160,6 +166,7 @@ class Number(OrderedColumn):
     closed: Closed = "left"
     special: tuple[Real, ...] = ()
     leaves: Cut | None = None
+    endings: Likely | None = None
     discovered: Truth = False
 
     @model_validator(mode="after")
@@ -228,7 +235,7 @@ class Number(OrderedColumn):
             return Intervals(self._edges(), self.closed == "right", self.own_numbers)
         low, high = self._bounds(self.scale)
         if self.leaves is not None:
-            return Leaves(self._leaves(self.scale), low, high, self.own_steps)
+            return Leaves(self._leaves(self.scale), low, high, self.own_steps, likely=self.endings)
         return Steps(self._starts(self.scale), high, avoid=self.own_steps)
 
     def _edges(self) -> FloatArray:
@@ -261,10 +268,11 @@ class Number(OrderedColumn):
 
     def trees(self) -> dict[str, Tree]:
         assert self.scale is not None
-        return {"": Decimal(*self._bounds(self.scale))}
+        return _trees(Decimal(*self._bounds(self.scale)))
 
     def places(self, array: pa.Array) -> dict[str, FloatArray]:
-        return {"": self.settled(array)}
+        numbers = self.settled(array)
+        return {"": numbers, ENDING: ending_of(numbers)}
 
     def elsewhere(self) -> dict[str, list[int]]:
         return {"": self.own_steps}
@@ -336,6 +344,12 @@ class Code(SteppedColumn):
 
     def to_arrow(self, numbers: FloatArray | IntArray, null: BoolArray) -> pa.Array:
         return pa.array(numbers.astype(np.int64, copy=False), mask=null if null.any() else None)
+
+
+def _trees(tree: Decimal) -> dict[str, Tree]:
+    """The numbers, and where they have many digits their endings too."""
+    digits = tree.levels - 1
+    return {"": tree, ENDING: Flat(0, len(endings(digits)) - 1)} if digits >= MANY_DIGITS else {"": tree}
 
 
 def _check_cut(bins: Any, heaps: tuple[int, ...] = ()) -> None:

@@ -130,7 +130,7 @@ class Schema(BaseModel):
         attributes: list[str] = []
         codes = 0
         for name, column in self.columns.items():
-            attributes += [each.name for each in column.attributes(name)]
+            attributes += _coded_names(name, column)
             codes += column.layout.size
             if codes > MOST_CODES:
                 raise Fault(
@@ -215,15 +215,20 @@ class Schema(BaseModel):
         found = _column_dict(self._waiting(column, "values"))
         return self._with_column(column, {**found, "values": list(values), "other": True, "discovered": True})
 
-    def with_cuts(self, column: str, cells: Mapping[str, Sequence[Sequence[Leaf]]]) -> Schema:
+    def with_cuts(
+        self, column: str, cells: Mapping[str, Sequence[Sequence[Leaf]]], endings: Mapping[str, float] | None = None
+    ) -> Schema:
         """The schema with the lines of a column cut into cells, by the suffix of each line's attribute.
 
-        Leaves that hold nothing but values with a cell of their own are left out.
+        Leaves that hold nothing but values with a cell of their own are left out. `endings` is the habit of last digits
+        inside leaves.
         """
         found = self.waiting(column)
         own = found.elsewhere()
         held = {line: drawable(parts, own.get(line, ())) for line, parts in cells.items()}
         cut = {**_column_dict(self.columns[column]), **found.cut(held), "discovered": True}
+        if endings and cut.get("leaves"):
+            cut["endings"] = dict(endings)
         return self._with_column(column, {key: value for key, value in cut.items() if value is not None})
 
     def with_stand_ins(self, cells: int = STAND_INS) -> Schema:
@@ -307,6 +312,12 @@ class Schema(BaseModel):
         data = self.to_dict()
         data["columns"][column] = declaration
         return Schema.from_dict(data)
+
+
+def _coded_names(name: str, column: Column) -> list[str]:
+    """What a column's attributes are called, also while it is looked at to be cut."""
+    looks = [f"{name}{line}" for line in cast("Cuttable", column).trees()] if column.discovery == "cuts" else []
+    return list(dict.fromkeys([*(each.name for each in column.attributes(name)), *looks]))
 
 
 def _column_dict(column: Column) -> dict[str, Any]:

@@ -107,6 +107,27 @@ class Decimal:
         return [block for block in cut if block.low <= block.high]
 
 
+class Flat:
+    """Single steps, all at once."""
+
+    levels = 1
+
+    def __init__(self, low: int, high: int):
+        self.low, self.high = low, high
+
+    def top(self) -> list[Block]:
+        return [Block(step, step, 0) for step in range(self.low, self.high + 1)]
+
+    def parts(self, block: Block) -> list[Block]:
+        return [block]
+
+    def runs(self, block: Block, depth: int) -> int:
+        return 1
+
+    def starts(self, block: Block, depth: int) -> IntArray:
+        return np.array([block.low], dtype=np.int64)
+
+
 class Ladder:
     """Runs of ever smaller widths, each a multiple of the next: hours, ten minutes, minutes.
 

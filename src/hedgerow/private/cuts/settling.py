@@ -17,7 +17,7 @@ ALONE = 2.5
 """A part of so many standard deviations is looked into by itself …"""
 SPIKE = 3.0
 """… and a single step amid wider parts needs as many."""
-BETWEEN = 0.5
+BETWEEN = 1.0
 """What lies between such parts is a leaf above so many, else it belongs to the nearer neighbour."""
 TAIL = 3.5
 """A block below the root that lies farther from zero than all others needs so many …"""

@@ -1,0 +1,132 @@
+"""The habit of last digits: cents that end in 99, amounts that end in 500 or in thousands.
+
+An ending is written by its digits. `99` stands for whole steps whose last two digits are those; `00`, `000` … for those
+that end in just so many zeros; `500`, `5000` … for those with a 5 before them. So every step but 0 has one ending. A
+habit says how much likelier a step with an ending is than it would be if all steps were alike; `""` says it of all
+that are not named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import BeforeValidator
+
+from hedgerow.coded.domain import IntArray
+from hedgerow.errors import Fault
+from hedgerow.schema.arrays import FloatArray
+from hedgerow.schema.cells import Ranked
+from hedgerow.schema.reading import as_number
+
+REST = ""
+_ENDING = re.compile(r"(?!00)\d\d|5?0{2,15}")
+_LIKELIEST = 1e15
+_TRIES = 16
+"""A draw of the rest that has a named ending is drawn again so often; then it stays."""
+
+
+def endings(digits: int) -> list[str]:
+    """All endings of numbers with at most so many digits."""
+    zeros = ["0" * count for count in range(2, digits)]
+    return [*(f"{last:02}" for last in range(1, 100)), *(each for some in zeros for each in (f"5{some}", some))]
+
+
+def ending_of(numbers: FloatArray) -> FloatArray:
+    """The place of each number's ending in that list; NaN for 0 and for what is NaN."""
+    whole = np.where(np.isnan(numbers), 0, np.abs(numbers)).astype(np.int64)
+    found = (whole % 100 - 1).astype(np.float64)
+    round_ones = np.flatnonzero((whole % 100 == 0) & (whole > 0))
+    left, zeros = whole[round_ones] // 100, np.full(len(round_ones), 2)
+    while (more := left % 10 == 0).any():
+        left[more] //= 10
+        zeros[more] += 1
+    found[round_ones] = 99 + 2 * (zeros - 2) + (left % 10 != 5)
+    found[whole == 0] = np.nan
+    return found
+
+
+class Habit:
+    """Draws from leaves as a habit says; `first` and `last` are their ends."""
+
+    def __init__(self, likely: Mapping[str, float], first: IntArray, last: IntArray, avoid: Sequence[int]):
+        self._likely = dict(likely)
+        self._mirrored = last < 0
+        self._first = np.where(self._mirrored, -last, first)
+        self._last = np.where(self._mirrored, -first, last)
+        self._avoid = tuple(sorted(abs(step) for step in avoid))
+        self._named = [name for name in likely if name != REST]
+
+    @cached_property
+    def _ranked(self) -> list[Ranked]:
+        """The steps with each named ending, then all."""
+        sets = [*map(residues_of, self._named), (np.zeros(1, dtype=np.int64), 1)]
+        return [Ranked(residues, period, self._first, self._last, self._avoid) for residues, period in sets]
+
+    @cached_property
+    def _upto(self) -> FloatArray:
+        """For each leaf, the shares of its named endings, added up, and then 1; uniform where nothing is likely."""
+        counts = np.array([ranked.count for ranked in self._ranked], dtype=np.float64)
+        counts[-1] = np.maximum(counts[-1] - counts[:-1].sum(axis=0), 0)
+        likely = np.array([*(self._likely[name] for name in self._named), self._likely.get(REST, 1.0)])
+        weight = counts * likely[:, None]
+        weight[-1, weight.sum(axis=0) == 0] = 1.0
+        return np.cumsum(weight / weight.sum(axis=0), axis=0)
+
+    def draw(self, leaf: IntArray, along: FloatArray, rng: np.random.Generator) -> IntArray:
+        """A step of each leaf, about so far into it."""
+        share = rng.random(len(leaf))
+        ending = (self._upto[:-1, leaf] <= share).sum(axis=0)
+        along = np.where(self._mirrored[leaf], 1 - along, along)
+        drawn = np.empty(len(leaf), dtype=np.int64)
+        for index, ranked in enumerate(self._ranked):
+            rows = np.flatnonzero(ending == index)
+            drawn[rows] = _nth(ranked, leaf[rows], along[rows])
+        rows = np.flatnonzero(ending == len(self._named))
+        for _ in range(_TRIES):  # the rest has no named ending
+            rows = rows[self._is_named(drawn[rows])]
+            if not len(rows):
+                break
+            drawn[rows] = _nth(self._ranked[-1], leaf[rows], rng.random(len(rows)))
+        return np.where(self._mirrored[leaf], -drawn, drawn)
+
+    def _is_named(self, steps: IntArray) -> Any:
+        held = np.zeros(len(steps), dtype=bool)
+        for residues, period in map(residues_of, self._named):
+            held |= np.isin(steps % period, residues)
+        return held
+
+
+def _nth(ranked: Ranked, leaf: IntArray, along: FloatArray) -> IntArray:
+    count = ranked.count[leaf]
+    return ranked.nth(leaf, np.clip((along * count).astype(np.int64), 0, count - 1))
+
+
+def residues_of(ending: str) -> tuple[IntArray, int]:
+    """The remainders, and by what, of the numbers with an ending."""
+    if not ending.endswith("00"):
+        return np.array([int(ending)]), 100
+    unit = int(10 ** ending.count("0"))
+    digits = [5] if ending[0] == "5" else [1, 2, 3, 4, 6, 7, 8, 9]
+    return np.array(digits) * unit, 10 * unit
+
+
+def as_endings(value: Any) -> Any:
+    """A mapping from endings to how likely they are."""
+    if not isinstance(value, Mapping):
+        raise Fault("bad-endings", "must be a mapping from last digits to how likely they are")
+    read = {}
+    for name, likely in value.items():
+        number = as_number(likely)
+        if not isinstance(name, str) or (name != REST and not _ENDING.fullmatch(name)):
+            raise Fault("bad-endings", "an ending must be two digits, or zeros with or without a 5 before them")
+        if not 0 <= number <= _LIKELIEST:
+            raise Fault("bad-endings", "how likely an ending is must be a number of at least 0")
+        read[name] = number
+    return read
+
+
+Likely = Annotated[dict[str, int | float], BeforeValidator(as_endings)]

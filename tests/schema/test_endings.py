@@ -1,0 +1,75 @@
+"""Last digits: every step but 0 has one ending, and a habit is kept inside the leaf that is asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hedgerow.schema import Schema
+from hedgerow.schema.endings import ending_of, endings
+from hedgerow.schema.leaves import Leaf, Leaves
+from refusals import refused
+
+
+@given(st.lists(st.integers(-(10**12), 10**12), min_size=1))
+def test_an_ending_is_how_a_number_is_written(numbers: list[int]) -> None:
+    names = endings(13)
+    for number, place in zip(numbers, ending_of(np.array(numbers, dtype=float)).tolist(), strict=True):
+        text = str(abs(number)).zfill(2)
+        if number == 0:
+            assert place != place
+        elif not text.endswith("00"):
+            assert names[int(place)] == text[-2:]
+        else:
+            zeros = len(text) - len(text.rstrip("0"))
+            assert names[int(place)] == ("5" if text[-zeros - 1] == "5" else "") + "0" * zeros
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_habit_is_kept_inside_its_leaf(sign: int) -> None:
+    ends = sorted((sign * 10_001, sign * 19_999))
+    cells = [[Leaf(ends[0], ends[1], 5)]]
+    likely = {"99": 30.0, "500": 100.0, "000": 0.0, "": 0.5}
+    leaves = Leaves(cells, -(10**6), 10**6, likely=likely)
+    drawn = np.abs(leaves.draw(np.zeros(40_000, np.int64), None, np.random.default_rng(0)))
+    assert drawn.min() >= 10_001
+    assert drawn.max() <= 19_999
+    weights = {"99": 100 * 30.0, "500": 10 * 100.0, "000": 0.0}
+    rest = (9_999 - 100 - 10 - 9) * 0.5
+    whole = sum(weights.values()) + rest
+    assert abs((drawn % 100 == 99).mean() - weights["99"] / whole) < 0.02
+    assert abs((drawn % 1000 == 500).mean() - weights["500"] / whole) < 0.02
+    assert (drawn % 1000 == 0).sum() == 0
+    assert np.abs(np.quantile(drawn, [0.25, 0.5, 0.75]) - [12_500, 15_000, 17_500]).max() < 250, "and spread as before"
+
+
+def test_a_leaf_without_the_endings_that_are_likely_is_drawn_all_the_same() -> None:
+    leaves = Leaves([[Leaf(1, 9, 1)], [Leaf(20, 30, 1)]], 0, 100, likely={"99": 5.0, "": 0.0})
+    drawn = leaves.draw(np.repeat([0, 1], 500), None, np.random.default_rng(0))
+    assert set(drawn[:500].tolist()) == set(range(1, 10))
+    assert set(drawn[500:].tolist()) == set(range(20, 31))
+
+
+@pytest.mark.parametrize("bad", ["{9: 1}", "{'050': 1}", "{'99': -1}", "{'99': x}", "[1]", "{'5': 1}", "{'x0': 1}"])
+def test_endings_that_are_none_are_refused(bad: str) -> None:
+    declared = f"columns: {{x: {{type: integer, min: 0, max: 99999, leaves: [[[1, 9, 1]]], endings: {bad}}}}}"
+    with refused("not-a-number" if "x}" in bad else "bad-endings"):
+        Schema.parse(declared)
+
+
+def test_prices_keep_their_cents() -> None:
+    import hedgerow as hr
+
+    rng = np.random.default_rng(0)
+    price = np.floor(rng.gamma(3, 40, 20_000)) + rng.choice([0.99, 0.5, 0.0, 0.37], 20_000, p=[0.6, 0.2, 0.1, 0.1])
+    schema = hr.Schema(columns={"price": {"type": "number", "min": 0, "max": 100_000, "decimals": 2}})
+    made = np.array(
+        hr.synthesize(pa.table({"price": price}), schema, hr.Budget(1.0, 1e-6), "independent").sample(20_000)["price"]
+    )
+    cents = np.rint(made * 100).astype(int) % 100
+    assert abs((cents == 99).mean() - 0.6) < 0.08
+    assert abs((cents == 50).mean() - 0.2) < 0.05
+    assert np.array_equal(np.round(made, 2), made)
