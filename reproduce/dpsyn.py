@@ -45,6 +45,7 @@ GROUPS = (
 )
 METHODS: dict[str, tuple[str, float, dict[str, str]]] = {
     "dpsyn": ("dpsyn", DELTA, {}),
+    "dpsyn, shrink=no as printed": ("dpsyn", DELTA, {"shrink": "no"}),
     "dpsyn, δ = 0": ("dpsyn", 0.0, {}),
     "mst": ("mst", DELTA, {}),
     "aim": ("aim", DELTA, {"workload": "2"}),

@@ -85,6 +85,14 @@ class Curator(Protocol):
         """What this run may still spend."""
         ...
 
+    def exchanged(self, spend: Amount | None = None) -> Amount:
+        """What would be left in μ², were `spend` of direct ε spent first and the rest exchanged. Costs nothing."""
+        ...
+
+    def exchange(self) -> None:
+        """Turn what is left of direct ε into μ². Only a method that `begins_in_epsilon` has any."""
+        ...
+
     @property
     def rows_per_person(self) -> int:
         """θ: how many rows one person can have; every sensitivity is a multiple of it."""
@@ -165,6 +173,12 @@ class RecodedCurator:
     @property
     def remaining(self) -> Amount:
         return self._base.remaining
+
+    def exchanged(self, spend: Amount | None = None) -> Amount:
+        return self._base.exchanged(spend)
+
+    def exchange(self) -> None:
+        self._base.exchange()
 
     @property
     def rows_per_person(self) -> int:

@@ -292,7 +292,7 @@ def _rehearse(request: Request, as_json: bool, quiet: bool) -> None:
             "scale": charge.scale,
             "least_noise": charge.scale / max(charge.weights),
             "most_noise": charge.scale / min(charge.weights),
-            "share": share_of_whole(charge, certificate.whole),
+            "share": share_of_whole(charge, certificate),
         }
         for charge in certificate.charges
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,11 +62,12 @@ class Run:
         """Prepare the engine, let the method ask, and put together what came of it."""
         refuse_unreadable(self.method)
         discoveries = Discoveries.plan(self.schema, self.budget)
-        amount = whole(self.budget, discoveries.direct_delta, self._currency(ledger))
+        amount = self._whole(discoveries, ledger)
         guarantee(amount, self.budget.delta)  # a budget that cannot be stated is refused before it is spent
         entry: dict[str, Any] = {}
         open_books = self._debit(ledger, amount, entry, journal) if ledger is not None else lambda: None
-        account = Account(amount, open_books, journal.charge if journal is not None else lambda charge: None)
+        note = journal.charge if journal is not None else lambda charge: None
+        account = Account(amount, open_books, note, self._exchanged)
         with standing(account.standing):
             return self._made(engine, mechanisms, journal, discoveries, account, entry)
 
@@ -125,6 +127,18 @@ class Run:
             versions=versions(),
         )
         return Release(schema, model, certificate, [*answers, *vault.answers])
+
+    def _whole(self, discoveries: Discoveries, ledger: Ledger | None) -> Amount:
+        """All of the budget, in ε where the method begins so; a ledger adds up μ², and discoveries are paid in it."""
+        currency = self._currency(ledger)
+        begins = getattr(self.method, "begins_in_epsilon", False) and currency is Currency.GDP
+        if begins and ledger is None and not discoveries.columns:
+            return whole(self.budget, direct_epsilon=Fraction(self.budget.epsilon))
+        return whole(self.budget, discoveries.direct_delta, currency)
+
+    def _exchanged(self, spent: Amount) -> Amount:
+        """The whole of a run that has spent so much ε, and exchanges the rest of it for μ²."""
+        return whole(self.budget, currency=Currency.GDP, direct_epsilon=spent.exact_epsilon)
 
     def _currency(self, ledger: Ledger | None) -> Currency:
         """What the books are kept in; a method may offer the currency that it was published with."""

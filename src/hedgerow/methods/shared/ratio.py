@@ -24,7 +24,7 @@ from hedgerow.methods.shared.rounds import Offer, Round, Strategy, adapted, draw
 from hedgerow.models.graphical.model import GraphicalModel
 from hedgerow.models.partitions import sorted_merges
 
-SCORING_SHARE = 0.1
+SCORING_SHARE = 0.05
 """The part of what the columns left that buys the noisy distances of all pairs."""
 MOST_PAIRS = 5_000
 """Of more pairs no distances are bought."""
