@@ -81,6 +81,11 @@ class Curator(Protocol):
         ...
 
     @property
+    def rows(self) -> int | None:
+        """How many rows were asked for; None where their number is to be estimated."""
+        ...
+
+    @property
     def remaining(self) -> Amount:
         """What this run may still spend."""
         ...
@@ -169,6 +174,10 @@ class RecodedCurator:
     @property
     def epsilon(self) -> float:
         return self._base.epsilon
+
+    @property
+    def rows(self) -> int | None:
+        return self._base.rows
 
     @property
     def remaining(self) -> Amount:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hedgerow.cli.doubts import warn
-from hedgerow.cli.options import AllowColumn, Delta, Json, Quiet, SchemaName, seconds, settings, size
+from hedgerow.cli.options import AllowColumn, Delta, Json, Quiet, SchemaNames, seconds, settings, size
 from hedgerow.cli.runs import wanted
 from hedgerow.errors import OptionError, visible
 from hedgerow.progress import Limits, peak_rss_mb
@@ -31,10 +31,15 @@ def synth(
         str,
         typer.Argument(help="CSV, Parquet or Arrow file, a folder of Parquet files, or a URL: duckdb://FILE/TABLE."),
     ],
-    schema: SchemaName,
+    schema: SchemaNames,
     epsilon: Annotated[
-        float | None,
-        typer.Option("-e", "--epsilon", help="Privacy budget; smaller is more private. A parameters.json has its own."),
+        str | None,
+        typer.Option(
+            "-e",
+            "--epsilon",
+            help="Privacy budget; smaller is more private. 8,1,0.3 makes a release of each; a parameters.json has its "
+            "own.",
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", dir_okay=False, help=".csv, .parquet or .arrow file to write.")
@@ -90,13 +95,18 @@ def synth(
     from hedgerow.budget.amounts import Budget
     from hedgerow.methods import DEFAULT
     from hedgerow.run import Outputs, Request
+    from hedgerow.schema.presets import find
 
+    declared: str | tuple[str, ...] = schema[0] if len(schema) == 1 else tuple(schema)
+    preset = find(declared)
+    for note in () if preset is None else preset.notes:
+        _hint(note)
     short = {"workload": workload, "target": target}
     asked = [f"{option}={value}" for option, value in short.items() if value is not None]
     requests = [
         Request(
             table=table,
-            schema=schema,
+            schema=declared,
             budget=Budget(each.epsilon, each.delta),
             method=method or DEFAULT,
             options=settings([*(set_ or []), *asked]),

@@ -50,8 +50,10 @@ class Vault:
         progress: Progress | None = None,
         public: CodedTable | None = None,
         epsilon: float = math.nan,
+        rows: int | None = None,
     ):
         self.domain = domain
+        self.rows = rows
         self.epsilon = epsilon
         self.public = public
         self.columns = columns if columns is not None else {name: (name,) for name in domain.names}

@@ -43,6 +43,8 @@ class Run:
     seed: int
     progress: Progress
     public: Any = None
+    rows: int | None = None
+    """How many rows were asked for: where nothing else needs it, no budget then buys their number."""
 
     def identity(self, ledger: Ledger | None) -> dict[str, Any]:
         """What decides which questions are asked, and who pays: a run is resumed only by itself."""
@@ -53,6 +55,7 @@ class Run:
             "method": description(self.method),
             "seed": self.seed,
             "public table": self.public is not None,
+            "rows": self.rows,
             "version": __version__,
         }
 
@@ -110,6 +113,7 @@ class Run:
             self.progress,
             public,
             self.budget.epsilon,
+            self.rows,
         )
         model = self.method.run(vault, self.progress)
         certificate = Certificate(

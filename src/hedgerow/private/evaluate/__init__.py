@@ -35,6 +35,8 @@ _METRICS = {
     "apparent_matches": "matches:APPARENT_MATCHES",
     "svm": "classifier:SVM",
     "boosting": "classifier:BOOSTING",
+    "nist2018": "nist2018:NIST2018",
+    "nist2020": "nist2020:NIST2020",
 }
 METRICS = tuple(_METRICS)
 """The metrics that come with Hedgerow."""
