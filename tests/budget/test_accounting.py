@@ -360,7 +360,7 @@ def test_exchanging_after_direct_spending_leaves_the_rest_of_epsilon() -> None:
     assert account.remaining == expected
     assert not account.remaining.is_direct
     assert account.remaining.value == pytest.approx(gdp_mu(0.75, 1e-9) ** 2)
-    with pytest.raises(BudgetError, match="asks for ε = 0.25 directly; 0 remains"):
+    with pytest.raises(BudgetError, match=r"asks for ε = 0\.25 directly; 0 remains"):
         account.debit(Charge("laplace", "measure", 1, (1.0,), stack_scale(spend, [1.0], 1), spend))
     before = account.whole
     account.exchange()  # once and for all

@@ -15,7 +15,9 @@ def example(
     out: Annotated[
         Path, typer.Option("-o", "--out", dir_okay=False, help=".csv, .parquet or .arrow file; its schema goes beside.")
     ],
-    rows: Annotated[int | None, typer.Option(min=1, help="Default: as many as the table that it stands for had.")] = None,
+    rows: Annotated[
+        int | None, typer.Option(min=1, help="Default: as many as the table that it stands for had.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Another seed gives another table.")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that exist already.")] = False,
 ) -> None:

@@ -53,4 +53,5 @@ def show(
         return
     with whole_file(out, replace=overwrite) as partial:
         partial.write_text(preset.to_yaml(), encoding="utf-8")
-    print(f"{out}: {len(preset.declared['columns'])} columns, and options of {', '.join(preset.methods)}; edit it, then -s {out}")
+    columns, methods = len(preset.declared["columns"]), ", ".join(preset.methods)
+    print(f"{out}: {columns} columns, and options of {methods}; edit it, then -s {out}")

@@ -80,15 +80,16 @@ class FieldGroups(Options):
         with progress.phase("group the columns"):
             marginals = self.marginals(curator)
         with progress.phase("measure every group"):
-            rows = curator.rows
-            if rows is None:
-                rows = curator.total(spend=curator.remaining.share(TOTAL_SHARE)).total
+            if curator.rows is None:
+                total = curator.total(spend=curator.remaining.share(TOTAL_SHARE)).total
+            else:
+                total = float(curator.rows)  # nothing else needs it
             noise = curator.noise(curator.remaining, [1.0] * len(marginals))[0]
             queries = [MarginalQuery(domain, marginal) for marginal in marginals]
             keep = [Threshold(self.scales(query.cells, noise)) for query in queries]
             measured = curator.measure(queries, spend=curator.remaining, keep=keep)
         parts = [part for measurement in measured for part in histogram(domain, measurement)]
-        return Histograms(domain, parts, rows)
+        return Histograms(domain, parts, total)
 
     def marginals(self, curator: Curator) -> list[Marginal]:
         """The attributes of each group, given or learnt, then those of columns in none. Refuses what overlaps."""

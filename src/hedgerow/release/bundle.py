@@ -133,8 +133,8 @@ class Release:
         if self.rows_are_noise:
             return []
         said = [
-            f"about {100 * share:.0f} % of the rows hold a value of {name} that the schema does not declare (an estimate "
-            "from noisy counts); such values do not come back."
+            f"about {100 * share:.0f} % of the rows hold a value of {name} that the schema does not declare (an "
+            "estimate from noisy counts); such values do not come back."
             for name, share in self.undeclared.items()
         ]
         delta = self.certificate.budget.delta

@@ -56,8 +56,8 @@ def synthesize(
     could be checked beforehand. A method's name means its defaults or, with the schema `preset:NAME`, the options that
     the preset holds for it at this ε. `journal` names a file that keeps the paid answers as they come; with `resume`
     the answers in it are used instead of new ones. Remove it when the release is saved. One run at a
-    time writes to it. `rows` is how many will be drawn, where that is known beforehand (never the true number): a method
-    that needs the number for nothing else then spends nothing on it.
+    time writes to it. `rows` is how many will be drawn, where that is known beforehand (never the true number): a
+    method that needs the number for nothing else then spends nothing on it.
     """
     request = Request(
         table=table,
@@ -221,7 +221,10 @@ class Checked:
 
 
 def chosen_method(
-    schema: Schema | str | Path | Sequence[str | Path], name: str, epsilon: float, given: Mapping[str, Any] | None = None
+    schema: Schema | str | Path | Sequence[str | Path],
+    name: str,
+    epsilon: float,
+    given: Mapping[str, Any] | None = None,
 ) -> Method:
     """The method of that name, with the options that a preset holds for it at this ε and over them those given."""
     preset = None if isinstance(schema, Schema) else find(schema)

@@ -90,7 +90,7 @@ class Category(ListedColumn):
     discovered: Truth = False
 
     @property
-    def arrow_type(self) -> pa.DataType:  # type: ignore[override]
+    def arrow_type(self) -> pa.DataType:
         return {"text": pa.string(), "integer": pa.int64(), "number": pa.float64()}[self.dtype]
 
     @model_validator(mode="after")

@@ -62,7 +62,9 @@ class Schema(BaseModel):
         preset = find(path)
         if preset is not None:
             return preset.schema
-        path = Path(path[0] if isinstance(path, list | tuple) else path)
+        if not isinstance(path, str | Path):
+            return cls.load(path[0])  # the only one
+        path = Path(path)
         try:
             text = path.read_text(encoding="utf-8-sig")
         except FileNotFoundError:

@@ -1,8 +1,8 @@
 """Contribution per unit of budget: every marginal brings its cheapest partition, and the best ratio is likeliest.
 
-Zhang, Deng, Yin (2023), arXiv:2310.06371, Algorithms 2–4, which compute contributions, partitions and budgets from exact
-counts. Here a contribution is a noisy distance less what the model has moved since, a partition is one of the model's
-own marginal, and a budget follows from the two: given the earlier answers all of them are constants.
+Zhang, Deng, Yin (2023), arXiv:2310.06371, Algorithms 2–4, which compute contributions, partitions and budgets from
+exact counts. Here a contribution is a noisy distance less what the model has moved since, a partition is one of the
+model's own marginal, and a budget follows from the two: given the earlier answers all of them are constants.
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ def read_families(value: Any) -> Families:
         listed = read_families_file(Path(name))
         if listed is None:
             raise OptionError(
-                f'support: "{name}" must be JSON that maps codes to families, such as {{"510": "Ohio"}}, or families to '
-                "lists of codes. Nothing was read."
+                f'support: "{name}" must be JSON that maps codes to families, such as {{"510": "Ohio"}}, or families '
+                "to lists of codes. Nothing was read."
             )
         return ((column, listed),)
     try:
@@ -70,7 +70,9 @@ def codes_of(families: Families, schema: Schema) -> Families:
             found.append((name, members))
             continue
         if name not in schema.columns:
-            raise OptionError(f'support: unknown column "{name}"; columns: {listing(schema.columns)}. Nothing was read.')
+            raise OptionError(
+                f'support: unknown column "{name}"; columns: {listing(schema.columns)}. Nothing was read.'
+            )
         encoded = schema.columns[name].encode(pa.array(values, pa.string()))
         coded = {
             value: code
@@ -86,7 +88,9 @@ def codes_of(families: Families, schema: Schema) -> Families:
 def check_codes(attribute: Attribute, members: Sequence[tuple[int | str, str]]) -> None:
     """Refuses codes that the attribute does not have, before anything is spent."""
     if any(isinstance(code, str) for code, _ in members):
-        raise OptionError(f'support: the values of "{attribute.name}" were not looked up in a schema. Nothing was read.')
+        raise OptionError(
+            f'support: the values of "{attribute.name}" were not looked up in a schema. Nothing was read.'
+        )
     strange = [code for code, _ in members if not 0 <= int(code) < attribute.size]
     if strange:
         raise OptionError(

@@ -161,8 +161,8 @@ def _settled(schema: Schema | str | Path | Sequence[str | Path]) -> Schema:
     from hedgerow.schema import Schema
 
     if not isinstance(schema, Schema):
-        single = isinstance(schema, str | Path)
-        schema = _release_schema(schema) if single and Path(schema).suffix == ".release" else Schema.load(schema)
+        of_release = isinstance(schema, str | Path) and Path(schema).suffix == ".release"
+        schema = _release_schema(str(schema)) if of_release else Schema.load(schema)
     try:
         schema.encoding()
     except SchemaError as problem:

@@ -265,7 +265,9 @@ NIST2018 = Metric(
             "2018 score", f"mean score {_OF}; for whole-number codes with CITY, SEX, INCWAGE", "score", best="high"
         ),
         "nist2018_marginals": Figure("2018, triples", f"the score of random triples {_OF}", "score", best="high"),
-        "nist2018_conjunctions": Figure("2018, conjunctions", f"the score of many conditions {_OF}", "score", best="high"),
+        "nist2018_conjunctions": Figure(
+            "2018, conjunctions", f"the score of many conditions {_OF}", "score", best="high"
+        ),
         "nist2018_income": Figure("2018, income", f"the score of income by city {_OF}", "score", best="high"),
     },
     needs=("to be named",),

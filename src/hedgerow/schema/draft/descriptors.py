@@ -1,4 +1,4 @@
-"""Descriptors in JSON: Frictionless packages and table schemas, CSVW metadata, JSON Schema, and a contest's own files."""
+"""Descriptors in JSON: Frictionless packages and table schemas, CSVW metadata, JSON Schema, a contest's own files."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The files of NIST's 2018 challenge that say what a column may hold: the specification, and cities with their states.
 
 A specification is a JSON object from a column's name to what it holds: `{"SEX": {"type": "enum", "maxval": 2}}`. Its
-type is enum, integer, float, date or string; the bounds are called `max` or `maxval`, `min` or `minval`; `count` says how
-many codes there are; `optional` that nothing may stand there. A file of cities maps codes to states.
+type is enum, integer, float, date or string; the bounds are called `max` or `maxval`, `min` or `minval`; `count` says
+how many codes there are; `optional` that nothing may stand there. A file of cities maps codes to states.
 """
 
 from __future__ import annotations
@@ -58,7 +58,11 @@ def families_in(data: Any) -> dict[str, str] | None:
     """Codes, each with its family, of a document that maps codes to states, or states to codes; None of another."""
     if isinstance(data, Mapping) and len(data) == 1 and isinstance(inner := next(iter(data.values())), Mapping):
         data = inner
-    if isinstance(data, list) and data and all(isinstance(row, Mapping) and {"code", "state"} <= row.keys() for row in data):
+    if (
+        isinstance(data, list)
+        and data
+        and all(isinstance(row, Mapping) and {"code", "state"} <= row.keys() for row in data)
+    ):
         return {_code(row["code"]): str(row["state"]) for row in data}
     if not isinstance(data, Mapping) or not data:
         return None
@@ -78,9 +82,7 @@ def read_cities(data: Any) -> Findings:
     """The codes of all cities."""
     codes = sorted(families_in(data) or {}, key=lambda code: (number(code) is None, number(code) or 0, code))
     whole = all(isinstance(number(code), int) for code in codes)
-    return {
-        cities_column(data): {"type": "category", "values": codes, **({"dtype": "integer"} if whole else {})}
-    }
+    return {cities_column(data): {"type": "category", "values": codes, **({"dtype": "integer"} if whole else {})}}
 
 
 def read_families_file(path: Path) -> tuple[tuple[str, str], ...] | None:

@@ -1,8 +1,8 @@
 """A preset applied to another table of the same kind: its structure by column name, shrunk to what is there.
 
 The table's own declaration says which columns there are and which values they hold; a preset adds bins, heaps and
-special values where the declaration has a bare range, groups, and the options of methods. What shrinks, what is left out
-and what the preset does not hold is said.
+special values where the declaration has a bare range, groups, and the options of methods. What shrinks, what is left
+out and what the preset does not hold is said.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ def applied(own: Preset, preset: Preset) -> Preset:
     groups = [*own.declared.get("groups", []), *_groups(columns, own, preset, said, notes)]
     if groups:
         declared["groups"] = groups
-    methods = {method: _shrunk(options, columns, f"{said}, {method}", notes) for method, options in preset.methods.items()}
+    methods = {
+        method: _shrunk(options, columns, f"{said}, {method}", notes) for method, options in preset.methods.items()
+    }
     return Preset(own.name, own.about or preset.about, declared, {**methods, **own.methods}, (*own.notes, *notes))
 
 
@@ -104,7 +106,9 @@ def _groups(
             found.append({**group, "columns": names})
             continue
         places = [group["columns"].index(name) for name in names]
-        rows = [list(row) for row in dict.fromkeys(tuple(str(row[place]) for place in places) for row in group["allowed"])]
+        rows = [
+            list(row) for row in dict.fromkeys(tuple(str(row[place]) for place in places) for row in group["allowed"])
+        ]
         kept = [row for row in rows if all(_holds(columns[n], value) for n, value in zip(names, row, strict=True))]
         if not kept:
             notes.append(f"{said}: the group {' × '.join(names)} is left out: it holds none of the declared values.")
