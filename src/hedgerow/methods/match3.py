@@ -100,7 +100,7 @@ class Match3(Options):
     )
     support: Families = option(
         (),
-        "COLUMN:FILE, a CSV of code,family or a cities.json: only the family that stands out is kept apart",
+        "COLUMN:FILE, a CSV of code,family or JSON of cities: only the family that stands out is kept apart",
         read=read_families,
     )
     most_cells: int = option(1_000_000, "leave out marginals with as many cells or more", at_least=2)

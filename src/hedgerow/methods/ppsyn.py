@@ -82,6 +82,7 @@ class PPSyn(Options, Strategy):
             "Blocks have like mass under the model; the paper's two algorithms are options.",
             "Sums of blocks are fitted directly; the paper spreads them evenly over their cells first.",
             "A marginal's contribution is read off its measurement and steers the next rounds' budget.",
+            "A round has one budget by default; contribution per unit of budget, the paper's choice, is an option.",
             "The start, the merging of rare values and the weights of marginals are those of AIM here; the total is "
             "noisy.",
         ),
