@@ -45,7 +45,7 @@ def show(
     given = name if Path(name).is_file() or name.startswith(presets.PREFIX) else presets.PREFIX + name
     preset = presets.find(given if schema is None else (schema, given))
     if preset is None:
-        raise OptionError(f'"{name}" is neither a preset nor a file of that form. Nothing was written.')
+        raise OptionError("no-preset", f'"{name}" is neither a preset nor a file of that form. Nothing was written.')
     for note in preset.notes:
         print(note)
     if out is None:

@@ -33,8 +33,9 @@ def wanted(schema: str | Sequence[str], epsilon: str | None, delta: float) -> li
     found = [run for each in ([schema] if isinstance(schema, str) else schema) for run in runs(each)]
     if not found:
         raise OptionError(
-            "-e/--epsilon is missing, and the schema is no parameters.json that asks for runs. Nothing was read. "
-            "Hint: common choices lie between 0.1 and 10."
+            "missing-epsilon",
+            "-e/--epsilon is missing, and the schema is no parameters.json that asks for runs. "
+            "Hint: common choices lie between 0.1 and 10.",
         )
     return [Wanted(run.epsilon, run.delta, run.most_rows, f"{run.epsilon:g}") for run in found]
 
@@ -44,8 +45,8 @@ def _typed(epsilon: str) -> list[float]:
         found = [float(part) for part in epsilon.split(",")]
     except ValueError:
         raise OptionError(
-            f'-e/--epsilon takes a number, or several with commas between them, got "{epsilon}". Nothing was read.'
+            "bad-epsilon", f'-e/--epsilon takes a number, or several with commas between them, got "{epsilon}".'
         ) from None
     if len(set(found)) < len(found):
-        raise OptionError(f'-e/--epsilon names the same ε twice: "{epsilon}". Nothing was read.')
+        raise OptionError("epsilon-twice", f'-e/--epsilon names the same ε twice: "{epsilon}".')
     return found

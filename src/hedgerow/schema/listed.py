@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from pydantic import BeforeValidator, model_validator
 
 from hedgerow.coded.domain import IntArray
+from hedgerow.errors import Fault
 from hedgerow.schema.arrays import CodeArray, is_number, numbers, plain, texts
 from hedgerow.schema.column import Column, Encoded, Layout
 from hedgerow.schema.reading import Truth, as_number, as_values, as_whole
@@ -98,13 +99,13 @@ class Category(ListedColumn):
         if isinstance(self.values, str):
             return self
         if not self.values and not self.discovered:
-            raise ValueError("values: the list is empty")
+            raise Fault("no-values", "values: the list is empty")
         twice = [value for value, count in Counter(self.values).items() if count > 1]
         if twice:
-            raise ValueError(f'values: "{twice[0]}" stands twice')
+            raise Fault("value-twice", f'values: "{twice[0]}" stands twice')
         both = [mark for mark in self.marks if mark in self.values]
         if both:
-            raise ValueError(f'missing: "{both[0]}" is also one of the values')
+            raise Fault("missing-is-a-value", f'missing: "{both[0]}" is also one of the values')
         self._check_dtype()
         return self
 
@@ -112,13 +113,16 @@ class Category(ListedColumn):
         if self.dtype == "text":
             return
         if self.other or self.discovered:
-            raise ValueError(f"dtype: {self.dtype} values have no word for other; leave `other` out, or the dtype")
+            raise Fault(
+                "dtype-without-other",
+                f"dtype: {self.dtype} values have no word for other; leave `other` out, or the dtype",
+            )
         spelled = [self._number(value) for value in self.listed]
         strange = [value for value, number in zip(self.listed, spelled, strict=True) if number is None]
         if strange:
-            raise ValueError(f'dtype: "{strange[0]}" is no {self.dtype}')
+            raise Fault("dtype-misfit", f'dtype: "{strange[0]}" is no {self.dtype}')
         if len(set(spelled)) != len(spelled):
-            raise ValueError(f"dtype: two of the values are the same {self.dtype}")
+            raise Fault("value-twice", f"dtype: two of the values are the same {self.dtype}")
 
     def _number(self, value: str) -> int | float | None:
         try:

@@ -31,31 +31,33 @@ def read_families(value: Any) -> Families:
     """
     column, colon, name = value.rpartition(":") if isinstance(value, str) else ("", "", "")
     if not colon:
-        raise OptionError("support takes COLUMN:FILE, such as CITY:cities.json. Nothing was read.")
+        raise OptionError("bad-support", "support takes COLUMN:FILE, such as CITY:cities.json.")
     if name.lower().endswith(".json"):
         from hedgerow.schema.draft.specs import read_families_file
 
         listed = read_families_file(Path(name))
         if listed is None:
             raise OptionError(
+                "bad-support-file",
                 f'support: "{name}" must be JSON that maps codes to families, such as {{"510": "Ohio"}}, or families '
-                "to lists of codes. Nothing was read."
+                "to lists of codes.",
             )
         return ((column, listed),)
     try:
         with Path(name).open(newline="", encoding="utf-8-sig") as file:
             members = tuple((int(row["code"]), row["family"]) for row in csv.DictReader(file))
     except (OSError, UnicodeDecodeError):
-        raise OptionError(f'support: "{name}" is not a file that can be read as text. Nothing was read.') from None
+        raise OptionError("cannot-read", f'support: "{name}" is not a file that can be read as text.') from None
     except (KeyError, TypeError, ValueError):
         members = ()
     if not members:
         raise OptionError(
-            f'support: "{name}" must be a CSV with the heads code (a whole number) and family. Nothing was read.'
+            "bad-support-file",
+            f'support: "{name}" must be a CSV with the heads code (a whole number) and family.',
         )
     twice = [code for code, count in Counter(code for code, _ in members).items() if count > 1]
     if twice:
-        raise OptionError(f'support: "{name}" lists code {twice[0]} more than once. Nothing was read.')
+        raise OptionError("bad-support-file", f'support: "{name}" lists code {twice[0]} more than once.')
     return ((column, members),)
 
 
@@ -71,7 +73,7 @@ def codes_of(families: Families, schema: Schema) -> Families:
             continue
         if name not in schema.columns:
             raise OptionError(
-                f'support: unknown column "{name}"; columns: {listing(schema.columns)}. Nothing was read.'
+                "unknown-column", f'support: unknown column "{name}"; columns: {listing(schema.columns)}.'
             )
         encoded = schema.columns[name].encode(pa.array(values, pa.string()))
         coded = {
@@ -80,7 +82,7 @@ def codes_of(families: Families, schema: Schema) -> Families:
             if not outside
         }
         if not coded:
-            raise OptionError(f'support: "{name}" declares none of the values that the file lists. Nothing was read.')
+            raise OptionError("bad-support-file", f'support: "{name}" declares none of the values that the file lists.')
         found.append((name, tuple((coded[str(value)], family) for value, family in members if str(value) in coded)))
     return tuple(found)
 
@@ -89,12 +91,13 @@ def check_codes(attribute: Attribute, members: Sequence[tuple[int | str, str]]) 
     """Refuses codes that the attribute does not have, before anything is spent."""
     if any(isinstance(code, str) for code, _ in members):
         raise OptionError(
-            f'support: the values of "{attribute.name}" were not looked up in a schema. Nothing was read.'
+            "values-not-coded", f'support: the values of "{attribute.name}" were not looked up in a schema.'
         )
     strange = [code for code, _ in members if not 0 <= int(code) < attribute.size]
     if strange:
         raise OptionError(
-            f'support: the codes of "{attribute.name}" lie between 0 and {attribute.size - 1}, got {strange[0]}.'
+            "code-out-of-range",
+            f'support: the codes of "{attribute.name}" lie between 0 and {attribute.size - 1}, got {strange[0]}.',
         )
 
 

@@ -55,7 +55,7 @@ def score(real: pa.Table, synthetic: pa.Table, largest: Mapping[str, int], seed:
     truth, made = columns_of(real), columns_of(synthetic)
     lacking = [name for name in largest if name not in truth]
     if lacking or not real.num_rows or not synthetic.num_rows:
-        raise TableError("a score needs every column of the real table, and rows in both tables.")
+        raise TableError("missing-column", "a score needs every column of the real table, and rows in both tables.")
     rng = np.random.default_rng(seed)
     return Scores(
         marginal_score(truth, made, largest, random_triples(list(largest), rng)),
@@ -83,7 +83,7 @@ def largest_codes(schema: Schema) -> dict[str, int]:
     found = {name: largest_code(column) for name, column in schema.columns.items()}
     for name, largest in found.items():
         if largest is None:
-            raise SchemaError(f'the 2018 scores need whole-number codes; "{name}" has others.')
+            raise SchemaError("score-needs-codes", f'the 2018 scores need whole-number codes; "{name}" has others.')
     return {name: largest for name, largest in found.items() if largest is not None}
 
 

@@ -30,7 +30,7 @@ def read_descriptor(path: Path) -> Findings:
     try:
         data = json.loads(path.read_text(encoding="utf-8-sig"))
     except (UnicodeDecodeError, json.JSONDecodeError):
-        raise OptionError(f'"{path.name}" is not JSON. Nothing was written.') from None
+        raise OptionError("not-json", f'"{path.name}" is not JSON.') from None
     if isinstance(data, dict):
         if "resources" in data or "fields" in data:
             return _frictionless(data)
@@ -43,9 +43,10 @@ def read_descriptor(path: Path) -> Findings:
     if families_in(data) is not None:
         return read_cities(data)
     raise OptionError(
+        "unknown-descriptor",
         f'"{path.name}" is no descriptor that can be read: a Frictionless one has `resources` or `fields`, '
         "a CSVW one `tableSchema` or `tables`, a JSON Schema `properties`; a specification says of every column its "
-        "type and its max, a file of cities the state of every code. Nothing was written."
+        "type and its max, a file of cities the state of every code.",
     )
 
 

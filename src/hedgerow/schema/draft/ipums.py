@@ -43,9 +43,7 @@ def read_ipums(path: Path) -> Findings:
         elif head := _HEAD.match(line):
             variable = head[1] if not listed or head[1] in listed else None
     if not codes:
-        raise OptionError(
-            f'"{path.name}" holds no variable with codes, as an IPUMS codebook does. Nothing was written.'
-        )
+        raise OptionError("empty-codebook", f'"{path.name}" holds no variable with codes, as an IPUMS codebook does.')
     return {name: _declaration(found) for name, found in codes.items()}
 
 

@@ -42,13 +42,13 @@ def _range(column: str, about: Mapping[str, Any], name: str) -> Declaration:
     if kind == "date":
         return {"type": "date", **declaration}
     if kind not in _WHOLE + _REAL:
-        raise OptionError(f'"{name}": the type "{kind}" of "{column}" is not known. Nothing was written.')
+        raise OptionError("bad-specification", f'"{name}": the type "{kind}" of "{column}" is not known.')
     low = number(about.get("min", about.get("minval", 0)))
     high = number(about.get("max", about.get("maxval")))
     if high is None and (count := number(about.get("count"))) is not None:
         high = count - 1
     if low is None or high is None or low > high:
-        raise OptionError(f'"{name}": "{column}" needs a max (or maxval, or count). Nothing was written.')
+        raise OptionError("bad-specification", f'"{name}": "{column}" needs a max (or maxval, or count).')
     if kind in _REAL:
         return {"type": "number", "min": low, "max": high, **declaration}
     return {"type": "integer", "min": int(low), "max": int(high), RANGE: True, **declaration}

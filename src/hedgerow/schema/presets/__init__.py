@@ -48,8 +48,9 @@ class Preset:
         except SchemaError as problem:
             if self.open:
                 raise SchemaError(
-                    f"the preset {self.name} leaves {listing(self.open)} to you. Nothing was read. Hint: declare what "
-                    f"your table holds in a file of your own, and give both: -s FILE -s {PREFIX}{self.name}."
+                    "preset-left-open",
+                    f"the preset {self.name} leaves {listing(self.open)} to you. Hint: declare what "
+                    f"your table holds in a file of your own, and give both: -s FILE -s {PREFIX}{self.name}.",
                 ) from None
             raise problem
 
@@ -90,7 +91,9 @@ def load(name: str) -> Preset:
     """A preset by its name, with or without `preset:` in front."""
     name = name.removeprefix(PREFIX)
     if name not in names():
-        raise SchemaError(f'unknown preset "{name}"; presets: {listing(names())}.{suggestion(name, names())}')
+        raise SchemaError(
+            "unknown-preset", f'unknown preset "{name}"; presets: {listing(names())}.{suggestion(name, names())}'
+        )
     return _read(_FOLDER / f"{name}.yaml", name)
 
 
@@ -131,8 +134,9 @@ def _together(declared: Sequence[str | Path]) -> Preset | None:
         preset = find(each)
         if preset is None:
             raise OptionError(
+                "no-preset",
                 f'"{each}" is no preset. The first -s says what the columns hold; further ones are {PREFIX}NAME or a '
-                f"file of that form. Presets: {listing(names())}. Nothing was read."
+                f"file of that form. Presets: {listing(names())}.",
             )
         found = applied(found, preset)
     return found
@@ -160,7 +164,7 @@ def _read(path: Path, name: str) -> Preset:
 def _preset(data: Mapping[str, Any], name: str, text: str) -> Preset:
     options = data.get("options", {})
     if not isinstance(options, Mapping) or not all(isinstance(each, Mapping) for each in options.values()):
-        raise SchemaError(f"{name}: options must be a mapping from a method to its options.")
+        raise SchemaError("bad-preset", f"{name}: options must be a mapping from a method to its options.")
     return Preset(name, str(data.get("about", "")), data["schema"], options, text=text)
 
 
@@ -173,7 +177,9 @@ def _at(value: Any, epsilon: float) -> Any:
     if is_schedule(value):
         begun = [key for key in value if float(key) <= epsilon]
         if not begun:
-            raise SchemaError(f"a schedule by ε begins at {min(map(float, value)):g}, above {epsilon:g}; begin at 0.")
+            raise SchemaError(
+                "bad-schedule", f"a schedule by ε begins at {min(map(float, value)):g}, above {epsilon:g}; begin at 0."
+            )
         return value[max(begun, key=float)]
     return {key: _at(item, epsilon) for key, item in value.items()}
 

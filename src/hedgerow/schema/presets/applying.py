@@ -23,7 +23,8 @@ def applied(own: Preset, preset: Preset) -> Preset:
     said = f"{PREFIX}{preset.name}"
     if not shared:
         raise SchemaError(
-            f"{said} speaks of {listing(theirs)}, and of no column that {own.name} declares. Nothing was read."
+            "preset-of-other-columns",
+            f"{said} speaks of {listing(theirs)}, and of no column that {own.name} declares.",
         )
     notes: list[str] = []
     taken = [name for name in shared if _says_more(columns[name], theirs[name])]
