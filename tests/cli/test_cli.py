@@ -139,7 +139,7 @@ def test_the_demo_says_what_it_does_and_where_things_are(hedgerow, tmp_path):
         ({"out": "people.parquet"}, ("output-is-input", "private table")),
         ({"extra": ["--release", "people.yaml"]}, ("output-is-input", "schema")),
         ({"extra": ["--release", "out.csv"]}, ("output-twice",)),
-        ({"epsilon": "one"}, ("usage", "Hint: hedgerow synth --help")),
+        ({"epsilon": "one"}, ("bad-epsilon", "one")),
     ],
 )
 def test_bad_requests_are_refused_in_one_sentence(hedgerow, people, words, complaint):
