@@ -62,7 +62,7 @@ def check(
     allow_column: AllowColumn = None,
 ) -> None:
     """Check a schema by itself, against a table's header, or (private) against its rows."""
-    from hedgerow.errors import OptionError
+    from hedgerow.errors import OptionError, counted
     from hedgerow.schema import Schema
 
     if private is not None:
@@ -73,15 +73,16 @@ def check(
         inputs: dict[str, str | Path | None] = {"private table": table, "schema": schema, "ledger": ledger}
         check_outputs([(private, ())], inputs, overwrite=overwrite)
     declared = Schema.load(schema)
+    columns = counted(len(declared.columns), "column")
     if table is None:
-        print(f"{schema}: {len(declared.columns)} columns, no fault found")
+        print(f"{schema}: {columns}, no fault found")
         return
     from hedgerow.private.sources.source import described, open_source
 
     source = open_source(table)
     declared.check_header(source.header(), described(table))
     if private is None:
-        print(f"{schema}: {len(declared.columns)} columns match the header of {table}; no row was read")
+        print(f"{schema}: {columns}, found in the header of {table}; no row was read")
         return
     from hedgerow.private.evaluate.misfits import write_misfits
 
