@@ -29,7 +29,7 @@ def draft(
 ) -> None:
     """Write a schema with the names of the header and everything that public sources say; the rest is TODO."""
     from hedgerow.private.sources.sameness import refuse_as_public
-    from hedgerow.private.sources.source import open_source
+    from hedgerow.private.sources.source import header_of, open_source
     from hedgerow.release.files import whole_file
     from hedgerow.run.outputs import check_outputs
     from hedgerow.schema.draft import draft_schema
@@ -42,7 +42,7 @@ def draft(
         public = open_source(name)
         return public.batches(public.header())
 
-    header = open_source(table).header()
+    header = header_of(table)
     made = draft_schema(header, sources or [], dataset=Path(table).stem, public_batches=public_batches)
     with whole_file(out, replace=overwrite) as partial:
         partial.write_text(made.text, encoding="utf-8")
@@ -77,15 +77,15 @@ def check(
     if table is None:
         print(f"{schema}: {columns}, no fault found")
         return
-    from hedgerow.private.sources.source import described, open_source
+    from hedgerow.private.sources.source import described, header_of, open_source
 
-    source = open_source(table)
-    declared.check_header(source.header(), described(table))
+    declared.check_header(header_of(table), described(table))
     if private is None:
         print(f"{schema}: {columns}, found in the header of {table}; no row was read")
         return
     from hedgerow.private.evaluate.misfits import write_misfits
 
+    source = open_source(table)
     if ledger is not None:
         from hedgerow.cli.ledger import say_what_is_torn
         from hedgerow.private.ledger import note_exact_access
