@@ -27,15 +27,19 @@ def open_elsewhere(url: str, *, bounding_key: bytes | None = None, memory: int =
     name, location = url.split("://", 1)
     made = imported(name, "engine")
     if not takes_location(made):
-        raise TableError(f'"{name}" cannot be opened as an engine: its class must take {TAKES}.')
+        raise TableError("not-an-engine", f'"{name}" cannot be opened as an engine: its class must take {TAKES}.')
     try:
         engine = made(location, bounding_key=bounding_key, memory=memory)
     except (HedgerowError, MemoryError):
         raise
     except Exception as problem:
-        raise TableError(f'the engine "{name}" could not open its table ({type(problem).__name__}).') from None
+        raise TableError(
+            "cannot-open", f'the engine "{name}" could not open its table ({type(problem).__name__}).'
+        ) from None
     if not isinstance(engine, Engine):
-        raise TableError(f'"{name}" is not an engine: it lacks one of header, prepare, people_per_value and count.')
+        raise TableError(
+            "not-an-engine", f'"{name}" is not an engine: it lacks one of header, prepare, people_per_value and count.'
+        )
     return engine
 
 
@@ -53,7 +57,8 @@ def rows_elsewhere(url: str) -> Source:
     source: Source | None = getattr(open_elsewhere(url), "source", None)
     if source is None:
         raise TableError(
+            "no-rows-handed-out",
             f'the engine "{engine_elsewhere(url)}" hands out no rows: it has no `source`. `synth` counts with it all '
-            "the same; what looks at single rows needs them. Nothing was read."
+            "the same; what looks at single rows needs them.",
         )
     return source
