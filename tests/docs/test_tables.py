@@ -56,6 +56,54 @@ def test_what_a_comparison_computes_is_said_by_the_metrics():
     assert compared_metrics("sex") == [*usual, "svm", "boosting"]
 
 
+def rows(page, heading):
+    """The rows of the table under a heading, by their first cell."""
+    _, _, rest = (DOCS / page).read_text(encoding="utf-8").partition(heading)
+    table = re.search(r"^\|---.*\n((?:\|.*\n)+)", rest, re.M)[1]
+    return {cells[1].strip(): cells[2] for cells in (line.split("|") for line in table.splitlines())}
+
+
+def defined(name, text):
+    """Whether the text of a file defines a class, a function, or `Class.method`."""
+    kind, _, called = name.rpartition(".")
+    body = re.search(rf"^class {kind}\b.*?(?=^\S|\Z)", text, re.M | re.S) if kind else [text]
+    return body is not None and re.search(rf"^\s*(?:def|class) {called}\b", body[0], re.M) is not None
+
+
+@pytest.mark.parametrize(
+    ("page", "heading", "folders"),
+    [
+        ("understand/architecture.md", "## Where is …?", [ROOT / "src" / "hedgerow", ROOT]),
+        ("understand/threats.md", "| tests, in `tests/` |", [ROOT / "tests"]),
+    ],
+)
+def test_what_a_table_names_is_there(page, heading, folders):
+    """Every path in `code` is that of a file, and every name in `code` is defined in a file of its row."""
+    for what, said in rows(page, heading).items():
+        words = re.findall(r"`([^`]+)`", said)
+        paths = [word for word in words if "/" in word]
+        files = [folder / path for path in paths for folder in folders if (folder / path).is_file()]
+        assert len(files) == len(paths) > 0, (what, paths)
+        texts = [file.read_text(encoding="utf-8") for file in files]
+        for name in set(words) - set(paths):
+            assert any(defined(name, text) for text in texts), (what, name)
+
+
+def test_every_threat_has_a_test():
+    threats = rows("understand/threats.md", "| what could leak | what holds |")
+    assert list(threats) == list(rows("understand/threats.md", "| tests, in `tests/` |"))
+
+
+def test_every_folder_of_the_package_has_its_place_in_the_architecture():
+    """Also what lies beside the folders; and no folder that is gone."""
+    page = (DOCS / "understand" / "architecture.md").read_text(encoding="utf-8")
+    layers = page.partition("## What stands on what")[2]
+    package = ROOT / "src" / "hedgerow"
+    held = {f"{path.name}/" for path in package.iterdir() if (path / "__init__.py").exists()}
+    held |= {path.name for path in package.glob("*.py") if not path.name.startswith("__")}
+    assert held == set(re.findall(r"`(\w+/|\w+\.py)`", layers))
+
+
 def test_every_suite_of_checks_is_listed_with_the_page_of_what_it_checks():
     page = (DOCS / "extend" / "checks.md").read_text(encoding="utf-8")
     for suite in (name for name in audit.__all__ if name.startswith("check_")):
