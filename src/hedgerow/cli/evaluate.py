@@ -22,7 +22,8 @@ def evaluate(
     real: Annotated[str, typer.Argument(help="The private table.")],
     synthetic: Annotated[str, typer.Argument(help="The synthetic table.")],
     schema: Annotated[
-        Path, typer.Option("-s", "--schema", help="The schema, or the release (.release) that holds it.")
+        list[str],
+        typer.Option("-s", "--schema", help="The schema (presets after a file), or the release that holds it."),
     ],
     metrics: Annotated[
         str | None,
@@ -57,7 +58,7 @@ def evaluate(
             inputs: dict[str, str | Path | None] = {
                 "private table": real,
                 "synthetic table": synthetic,
-                "schema": schema,
+                "schema": schema[0],
                 "ledger": ledger,
             }
             check_outputs([(report, PAGE)], inputs, overwrite=overwrite)
@@ -68,7 +69,7 @@ def evaluate(
     found = evaluate_tables(
         real,
         synthetic,
-        schema,
+        schema[0] if len(schema) == 1 else tuple(schema),
         metrics=list(chosen.values()),
         target=target,
         identifiers=known,

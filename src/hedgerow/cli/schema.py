@@ -21,8 +21,9 @@ def draft(
         list[str] | None,
         typer.Option(
             "--from",
-            help="A public source: SPSS, Stata or SAS file, codebook .csv, Frictionless or CSVW .json, .sql, "
-            "module:Model, or public:TABLE. May be given several times; earlier ones win.",
+            help="A public source: SPSS, Stata or SAS file, codebook .csv, IPUMS .cbk, Frictionless or CSVW .json, "
+            "a contest's specification or cities .json, .sql, module:Model, or public:TABLE. May be given several "
+            "times; earlier ones win.",
         ),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
@@ -53,7 +54,7 @@ def draft(
 
 @app.command()
 def check(
-    schema: Annotated[Path, typer.Option("--schema", "-s", help="The schema file.")],
+    schema: Annotated[list[str], typer.Option("--schema", "-s", help="The schema file; presets after it.")],
     table: Annotated[str | None, typer.Argument(help="A table; without --private only its header is read.")] = None,
     private: Annotated[
         Path | None,
@@ -66,6 +67,7 @@ def check(
     """Check a schema by itself, against a table's header, or (private) against its rows."""
     from hedgerow.errors import OptionError, counted, unread
     from hedgerow.schema import Schema
+    from hedgerow.schema.presets import find
 
     if private is not None:
         from hedgerow.run.outputs import check_outputs
@@ -73,19 +75,23 @@ def check(
         with unread():
             if table is None:
                 raise OptionError("missing-table", "--private counts misfits in a table's rows; name the table.")
-            inputs: dict[str, str | Path | None] = {"private table": table, "schema": schema, "ledger": ledger}
+            inputs: dict[str, str | Path | None] = {"private table": table, "schema": schema[0], "ledger": ledger}
             check_outputs([(private, ())], inputs, overwrite=overwrite)
-    declared = Schema.load(schema)
+    declared = Schema.load(schema[0] if len(schema) == 1 else tuple(schema))
+    said = find(tuple(schema))
+    for note in () if said is None else said.notes:
+        print(note)
+    named = " ".join(schema)
     columns = counted(len(declared.columns), "column")
     if table is None:
-        print(f"{schema}: {columns}, no fault found")
+        print(f"{named}: {columns}, no fault found")
         return
     from hedgerow.private.sources.source import described, header_of, open_source
 
     with unread():
         declared.check_header(header_of(table), described(table))
     if private is None:
-        print(f"{schema}: {columns}, found in the header of {table}; no row was read")
+        print(f"{named}: {columns}, found in the header of {table}; no row was read")
         return
     from hedgerow.private.evaluate.misfits import write_misfits
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hedgerow.cli.doubts import warn
-from hedgerow.cli.options import AllowColumn, Delta, Json, Quiet, SchemaName, seconds, settings, size
+from hedgerow.cli.options import AllowColumn, Delta, Json, Quiet, SchemaNames, seconds, settings, size
 from hedgerow.cli.runs import wanted
 from hedgerow.errors import OptionError, counted, unread, visible
 from hedgerow.progress import Limits, peak_rss_mb
@@ -33,10 +33,15 @@ def synth(
         str,
         typer.Argument(help="CSV, Parquet or Arrow file, a folder of Parquet files, or a URL: duckdb://FILE/TABLE."),
     ],
-    schema: SchemaName,
+    schema: SchemaNames,
     epsilon: Annotated[
-        float | None,
-        typer.Option("-e", "--epsilon", help="Privacy budget; smaller is more private. A parameters.json has its own."),
+        str | None,
+        typer.Option(
+            "-e",
+            "--epsilon",
+            help="Privacy budget; smaller is more private. 8,1,0.3 makes a release of each; a parameters.json has its "
+            "own.",
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", dir_okay=False, help=".csv, .parquet or .arrow file to write.")
@@ -95,14 +100,19 @@ def synth(
     from hedgerow.budget.amounts import Budget
     from hedgerow.methods import DEFAULT
     from hedgerow.run import Outputs, Request
+    from hedgerow.schema.presets import find
 
+    declared: str | tuple[str, ...] = schema[0] if len(schema) == 1 else tuple(schema)
     short = {"workload": workload, "target": target}
     asked = [f"{option}={value}" for option, value in short.items() if value is not None]
     with unread():
+        preset = find(declared)
+        for note in () if preset is None else preset.notes:
+            _hint(note)
         requests = [
             Request(
                 table=table,
-                schema=schema,
+                schema=declared,
                 budget=Budget(each.epsilon, each.delta),
                 method=method or DEFAULT,
                 options=settings([*(set_ or []), *asked]),
@@ -330,7 +340,7 @@ def _step(charge: Charge, certificate: Certificate) -> dict[str, Any]:
         "candidates": sum(query.get("candidates", 0) for query in charge.queries),
         "mechanism": charge.mechanism,
         "scale": charge.scale,
-        "share": share_of_whole(charge, certificate.whole),
+        "share": share_of_whole(charge, certificate),
     }
     if charge.mechanism == "exponential":
         return step | {"epsilon": charge.scale}

@@ -6,7 +6,7 @@ command line, Python and comparisons mean the same by the same words.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,12 +27,12 @@ from hedgerow.release.bundle import Release
 from hedgerow.run.outputs import Outputs
 from hedgerow.run.run import Run, rehearse
 from hedgerow.schema import Schema
-from hedgerow.schema.presets import PREFIX, load
+from hedgerow.schema.presets import find
 
 
 def synthesize(
     table: Any,
-    schema: Schema | str | Path,
+    schema: Schema | str | Path | Sequence[str | Path],
     budget: Budget,
     method: Method | str = DEFAULT,
     *,
@@ -44,6 +44,7 @@ def synthesize(
     unsafe_noise_seed: int | None = None,
     journal: str | Path | Claim | None = None,
     resume: bool = False,
+    rows: int | None = None,
 ) -> Release:
     """Make a release of a private table.
 
@@ -55,7 +56,8 @@ def synthesize(
     could be checked beforehand. A method's name means its defaults or, with the schema `preset:NAME`, the options that
     the preset holds for it at this ε. `journal` names a file that keeps the paid answers as they come; with `resume`
     the answers in it are used instead of new ones. Remove it when the release is saved. One run at a
-    time writes to it.
+    time writes to it. `rows` is how many will be drawn, where that is known beforehand (never the true number): a
+    method that needs the number for nothing else then spends nothing on it.
     """
     request = Request(
         table=table,
@@ -69,6 +71,7 @@ def synthesize(
         unsafe_noise_seed=unsafe_noise_seed,
         journal=journal,
         resume=resume,
+        rows=rows,
     )
     return request.checked().release(progress)
 
@@ -79,8 +82,11 @@ class Request:
 
     table: Any
     """A path, a URL, a frame, or anything with the Arrow C interface."""
-    schema: Schema | str | Path
-    """What the columns may hold: the schema, its file, or `preset:NAME`, which holds options of methods too."""
+    schema: Schema | str | Path | Sequence[str | Path]
+    """What the columns may hold: the schema, its file, or `preset:NAME`, which holds options of methods too.
+
+    Of several the first says what the columns hold; further ones are presets that give it structure.
+    """
     budget: Budget
     method: Method | str = DEFAULT
     """A method, or the name of one."""
@@ -99,6 +105,8 @@ class Request:
     """Keeps the paid answers as they come; by default beside the release where there are outputs."""
     resume: bool = False
     """Whether to go on with the answers in the journal."""
+    rows: int | None = None
+    """How many rows will be drawn, where that is known beforehand: no budget then buys their number."""
     outputs: Outputs | None = None
     """The files that will be written."""
 
@@ -127,6 +135,8 @@ class Request:
         else:
             method = self.method
         schema = self.schema if isinstance(self.schema, Schema) else Schema.load(self.schema)
+        if hasattr(method, "bound"):
+            method = method.bound(schema)  # options in the table's own values
         books = None if self.ledger is None else self._opened(Ledger(self.ledger), schema, method)
         return Checked(self, schema, method, books)
 
@@ -158,6 +168,8 @@ class Request:
             "key": outputs.key,
         }
         named = {what: given for what, given in inputs.items() if isinstance(given, str | Path)}
+        if isinstance(self.schema, list | tuple):
+            named |= {f"schema {number}": each for number, each in enumerate(self.schema, start=1)}
         begun = journal.begun if isinstance(journal, Claim) else self.resume and journal.exists()
         outputs.check(named, self.seed, void=self.unsafe_noise_seed is not None, resume=self.resume, begun=begun)
 
@@ -223,13 +235,19 @@ class Checked:
             return rehearse(self._run(progress or Progress(self.request.limits)), rows)
 
     def _run(self, progress: Progress) -> Run:
-        return Run(self.schema, self.request.budget, self.method, self.request.seed, progress, self.request.public)
+        asked = self.request
+        rows = asked.rows if asked.outputs is None else asked.outputs.rows
+        return Run(self.schema, asked.budget, self.method, asked.seed, progress, asked.public, rows)
 
 
 def chosen_method(
-    schema: Schema | str | Path, name: str, epsilon: float, given: Mapping[str, Any] | None = None
+    schema: Schema | str | Path | Sequence[str | Path],
+    name: str,
+    epsilon: float,
+    given: Mapping[str, Any] | None = None,
 ) -> Method:
     """The method of that name, with the options that a preset holds for it at this ε and over them those given."""
-    held = load(str(schema)).options(name, epsilon) if str(schema).startswith(PREFIX) else {}
+    preset = None if isinstance(schema, Schema) else find(schema)
+    held = {} if preset is None else preset.options(name, epsilon)
     method: Method = build(name, {**held, **(given or {})})
     return method

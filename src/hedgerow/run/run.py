@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,6 +43,8 @@ class Run:
     seed: int
     progress: Progress
     public: Any = None
+    rows: int | None = None
+    """How many rows were asked for: where nothing else needs it, no budget then buys their number."""
 
     def identity(self, ledger: Ledger | None) -> dict[str, Any]:
         """What decides which questions are asked, and who pays: a run is resumed only by itself."""
@@ -52,6 +55,7 @@ class Run:
             "method": description(self.method),
             "seed": self.seed,
             "public table": self.public is not None,
+            "rows": self.rows,
             "version": __version__,
         }
 
@@ -61,11 +65,12 @@ class Run:
         """Prepare the engine, let the method ask, and put together what came of it."""
         refuse_unreadable(self.method)
         discoveries = Discoveries.plan(self.schema, self.budget)
-        amount = whole(self.budget, discoveries.direct_delta, self._currency(ledger))
+        amount = self._whole(discoveries, ledger)
         guarantee(amount, self.budget.delta)  # a budget that cannot be stated is refused before it is spent
         entry: dict[str, Any] = {}
         open_books = self._debit(ledger, amount, entry, journal) if ledger is not None else lambda: None
-        account = Account(amount, open_books, journal.charge if journal is not None else lambda charge: None)
+        note = journal.charge if journal is not None else lambda charge: None
+        account = Account(amount, open_books, note, self._exchanged)
         with standing(account.standing):
             return self._made(engine, mechanisms, journal, discoveries, account, entry)
 
@@ -108,6 +113,7 @@ class Run:
             self.progress,
             public,
             self.budget.epsilon,
+            self.rows,
         )
         model = self.method.run(vault, self.progress)
         certificate = Certificate(
@@ -125,6 +131,18 @@ class Run:
             versions=versions(),
         )
         return Release(schema, model, certificate, [*answers, *vault.answers])
+
+    def _whole(self, discoveries: Discoveries, ledger: Ledger | None) -> Amount:
+        """All of the budget, in ε where the method begins so; a ledger adds up μ², and discoveries are paid in it."""
+        currency = self._currency(ledger)
+        begins = getattr(self.method, "begins_in_epsilon", False) and currency is Currency.GDP
+        if begins and ledger is None and not discoveries.columns:
+            return whole(self.budget, direct_epsilon=Fraction(self.budget.epsilon))
+        return whole(self.budget, discoveries.direct_delta, currency)
+
+    def _exchanged(self, spent: Amount) -> Amount:
+        """The whole of a run that has spent so much ε, and exchanges the rest of it for μ²."""
+        return whole(self.budget, currency=Currency.GDP, direct_epsilon=spent.exact_epsilon)
 
     def _currency(self, ledger: Ledger | None) -> Currency:
         """What the books are kept in; a method may offer the currency that it was published with."""
