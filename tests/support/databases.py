@@ -100,7 +100,7 @@ class PostgresServer:
         command = [self.programs / program, *map(str, words)]
         plain = {
             name: value for name, value in os.environ.items() if name != "LD_PRELOAD"
-        }  # no sanitizer in the server
+        }  # a server needs no sanitizer
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd="/", timeout=60, env=plain, **user)
 
     def connect(self, user="postgres"):
