@@ -119,7 +119,7 @@ def page(results: dict[str, list[dict[str, Any]]]) -> str:
         "loans was looked at too when the number of rounds and the averaging of columns were settled. The quality on",
         "acs-temporal was not looked at before its figures here were taken, once.",
         "",
-        "`ppsyn` at ε = 0.1 and 0.3 on adult, br2000 and nltcs, and with selection=ratio, are of the version that",
+        "`ppsyn` at ε = 0.1 and 0.3 on adult, br2000 and nltcs, and with selection=ratio, is of the version that",
         "begins with denoised columns; its other figures are of the one before.",
         "",
         "On titanic at ε = 0.1 and 0.3 medians of a few runs say little: 1,304 rows, and single runs differ by 0.1.",

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import difflib
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
@@ -136,6 +135,11 @@ def listing(names: Iterable[str], most: int = 12) -> str:
     return ", ".join(shown[:most]) + (f", … ({rest} more)" if rest > 0 else "")
 
 
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """1 row, 2,000 rows."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def visible(text: str, keep: str = "") -> str:
     """The text with controls, marks of direction and other letters that cannot be seen spelled as ⟨U+202E⟩.
 
@@ -143,6 +147,8 @@ def visible(text: str, keep: str = "") -> str:
     """
     if text.isprintable():
         return text
+    import unicodedata
+
     return "".join(
         f"⟨U+{ord(letter):04X}⟩"
         if unicodedata.category(letter) in _UNSEEN and letter not in keep and letter not in _JOINERS

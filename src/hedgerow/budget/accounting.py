@@ -393,18 +393,18 @@ def covers(budget: Budget, spent: Amount) -> bool:
     return Fraction(noise_delta) + spent.exact_delta <= Fraction(budget.delta)
 
 
-def guarantee(spent: Amount, delta: float) -> Guarantee:
-    """The (ε, δ) that follows from what was spent, at the δ that was asked for."""
-    if spent.currency is Currency.PURE:
-        return Guarantee(_float_up(spent.exact), 0.0, None)
-    left = _float_down(Fraction(delta) - spent.exact_delta)
+def guarantee(amount: Amount, delta: float) -> Guarantee:
+    """The (ε, δ) of an amount at the δ that was asked for. A run promises that of its whole budget, spent or not."""
+    if amount.currency is Currency.PURE:
+        return Guarantee(_float_up(amount.exact), 0.0, None)
+    left = _float_down(Fraction(delta) - amount.exact_delta)
     if left <= 0:
         raise BudgetError("delta-not-covered", f"δ = {delta:g} does not cover the δ that was spent directly.")
-    if spent.currency is Currency.ZCDP:
-        return Guarantee(zcdp_epsilon(_float_up(spent.exact), left), delta, None)
-    mu = _root_up(spent.exact)
-    if spent.is_direct:
-        epsilon = Fraction(gdp_epsilon(mu, left) if spent.units else 0.0) + spent.exact_epsilon
+    if amount.currency is Currency.ZCDP:
+        return Guarantee(zcdp_epsilon(_float_up(amount.exact), left), delta, None)
+    mu = _root_up(amount.exact)
+    if amount.is_direct:
+        epsilon = Fraction(gdp_epsilon(mu, left) if amount.units else 0.0) + amount.exact_epsilon
         return Guarantee(_float_up(epsilon), delta, None)
     return Guarantee(gdp_epsilon(mu, left), delta, mu)
 

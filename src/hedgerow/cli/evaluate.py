@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from hedgerow.cli.options import AllowColumn, Json, Quiet, words
-from hedgerow.errors import unread
+from hedgerow.errors import counted, unread
 from hedgerow.private.evaluate import METRICS
 
 PRIVATE = (
@@ -83,7 +83,8 @@ def evaluate(
         return
     print(PRIVATE)
     rows = found["rows"]
-    print(f"{rows['real']:,} real rows, {rows['synthetic']:,} synthetic rows, {found['columns']} columns")
+    sides = f"{counted(rows['real'], 'real row')}, {counted(rows['synthetic'], 'synthetic row')}"
+    print(f"{sides}, {counted(found['columns'], 'column')}")
     for name, figure in shown_figures(chosen.values()).items():
         print(f"{name:18} {figure.text(found[name]):>8}  {figure.meaning}{figure.sampled(found['attributes'])}")
     if report is not None:

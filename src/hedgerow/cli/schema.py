@@ -31,7 +31,7 @@ def draft(
     """Write a schema with the names of the header and everything that public sources say; the rest is TODO."""
     from hedgerow.errors import unread
     from hedgerow.private.sources.sameness import refuse_as_public
-    from hedgerow.private.sources.source import open_source
+    from hedgerow.private.sources.source import header_of, open_source
     from hedgerow.release.files import whole_file
     from hedgerow.run.outputs import check_outputs
     from hedgerow.schema.draft import draft_schema
@@ -39,7 +39,7 @@ def draft(
     named = {f'source "{source}"': source.removeprefix("public:") for source in sources or []}
     with unread():
         check_outputs([(out, ())], {"table": table, **named}, overwrite=overwrite)
-        header = open_source(table).header()
+        header = header_of(table)
 
     def public_batches(name: str) -> Iterator[Any]:
         refuse_as_public(name, table)
@@ -65,7 +65,7 @@ def check(
     allow_column: AllowColumn = None,
 ) -> None:
     """Check a schema by itself, against a table's header, or (private) against its rows."""
-    from hedgerow.errors import OptionError, unread
+    from hedgerow.errors import OptionError, counted, unread
     from hedgerow.schema import Schema
     from hedgerow.schema.presets import find
 
@@ -82,19 +82,21 @@ def check(
     for note in () if said is None else said.notes:
         print(note)
     named = " ".join(schema)
+    columns = counted(len(declared.columns), "column")
     if table is None:
-        print(f"{named}: {len(declared.columns)} columns, no fault found")
+        print(f"{named}: {columns}, no fault found")
         return
-    from hedgerow.private.sources.source import described, open_source
+    from hedgerow.private.sources.source import described, header_of, open_source
 
     with unread():
-        source = open_source(table)
-        declared.check_header(source.header(), described(table))
+        declared.check_header(header_of(table), described(table))
     if private is None:
-        print(f"{named}: {len(declared.columns)} columns match the header of {table}; no row was read")
+        print(f"{named}: {columns}, found in the header of {table}; no row was read")
         return
     from hedgerow.private.evaluate.misfits import write_misfits
 
+    with unread():
+        source = open_source(table)
     if ledger is not None:
         from hedgerow.cli.ledger import say_what_is_torn
         from hedgerow.private.ledger import note_exact_access

@@ -229,10 +229,10 @@ class Checked:
         finally:
             journal.close()
 
-    def rehearsal(self, progress: Progress | None = None) -> Release:
-        """What would be asked, at what noise; the table is not opened and nothing is spent."""
+    def rehearsal(self, rows: int, progress: Progress | None = None) -> Release:
+        """What would be asked of as many made-up rows, at what noise; the table is not opened, nothing is spent."""
         with unread():
-            return rehearse(self._run(progress or Progress(self.request.limits)))
+            return rehearse(self._run(progress or Progress(self.request.limits)), rows)
 
     def _run(self, progress: Progress) -> Run:
         asked = self.request

@@ -193,7 +193,7 @@ def description(method: Method) -> dict[str, Any]:
     }
 
 
-def rehearse(run: Run, rows: int = 10_000) -> Release:
+def rehearse(run: Run, rows: int) -> Release:
     """The same run on `rows` made-up rows, uniform over the declared domain: what would be asked, at what noise.
 
     The private table is not opened. A method that adapts to its answers may take other turns on the real one.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -97,6 +98,12 @@ def figures_of(comparison: Comparison, metrics: Iterable[Metric], progress: Prog
     return report
 
 
+def compared_metrics(target: str | None) -> list[str]:
+    """What a comparison computes where no metrics are named."""
+    metrics = {name: find(name) for name in METRICS}
+    return [name for name, each in metrics.items() if each.compared and (target is not None or not each.needs)]
+
+
 def settled_metrics(
     wanted: Sequence[str | Metric] | None, target: str | None, identifiers: Sequence[str]
 ) -> dict[str, Metric]:
@@ -112,7 +119,13 @@ def settled_metrics(
         wanted = [name for name, metric in known.items() if all(given[need] for need in metric.needs)]
     if not wanted:
         raise OptionError("no-metric", f"no metric was named; metrics: {listing(METRICS, 20)}.")
-    asked = {x if isinstance(x, str) else x.name: find(x) if isinstance(x, str) else x for x in wanted}
+    distinct = {x if isinstance(x, str) else id(x): find(x) if isinstance(x, str) else x for x in wanted}
+    [(name, times)] = Counter(metric.name for metric in distinct.values()).most_common(1)
+    if times > 1:
+        raise OptionError(
+            "metric-name-taken", f'{times} metrics are called "{name}"; a report holds one of a name. Name one of them.'
+        )
+    asked = {key if isinstance(key, str) else metric.name: metric for key, metric in distinct.items()}
     for metric in asked.values():
         for need in metric.needs:
             if need == "scikit-learn":
