@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from hedgerow.cli.options import AllowColumn, Json, Quiet, words
+from hedgerow.cli.options import AllowColumn, FileKeys, Json, Quiet, file_keys, words
 from hedgerow.private.evaluate import METRICS
 
 PRIVATE = (
@@ -23,6 +23,7 @@ def evaluate(
     schema: Annotated[
         Path, typer.Option("-s", "--schema", help="The schema, or the release (.release) that holds it.")
     ],
+    file: FileKeys = None,
     metrics: Annotated[
         str | None,
         typer.Option(
@@ -67,6 +68,7 @@ def evaluate(
         real,
         synthetic,
         schema,
+        file=file_keys(file),
         metrics=list(chosen.values()),
         target=target,
         identifiers=known,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hedgerow.cli.options import AllowColumn
+from hedgerow.cli.options import AllowColumn, FileKeys, file_keys
 
 app = typer.Typer(help="What the publisher declares about a table.", no_args_is_help=True)
 
@@ -25,6 +25,7 @@ def draft(
             "module:Model, or public:TABLE. May be given several times; earlier ones win.",
         ),
     ] = None,
+    file: FileKeys = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
 ) -> None:
     """Write a schema with the names of the header and everything that public sources say; the rest is TODO."""
@@ -33,17 +34,26 @@ def draft(
     from hedgerow.release.files import whole_file
     from hedgerow.run.outputs import check_outputs
     from hedgerow.schema.draft import draft_schema
+    from hedgerow.schema.file import Cleaning, Written
+    from hedgerow.schema.schema import declared_file
 
     named = {f'source "{source}"': source.removeprefix("public:") for source in sources or []}
     check_outputs([(out, ())], {"table": table, **named}, overwrite=overwrite)
 
     def public_batches(name: str) -> Iterator[Any]:
         refuse_as_public(name, table)
-        public = open_source(name)
-        return public.batches(public.header())
+        names = open_source(name, written).header()
+        everywhere = Written(written.file, dict.fromkeys(names, Cleaning(written.file.strip, written.file.decimal)))
+        return open_source(name, everywhere).batches(names)
 
-    header = open_source(table).header()
-    made = draft_schema(header, sources or [], dataset=Path(table).stem, public_batches=public_batches)
+    written = Written(declared_file(file_keys(file)))
+    made = draft_schema(
+        open_source(table, written).header(),
+        sources or [],
+        dataset=Path(table).name.partition(".")[0],
+        file=written.file,
+        public_batches=public_batches,
+    )
     with whole_file(out, replace=overwrite) as partial:
         partial.write_text(made.text, encoding="utf-8")
     print(f"{out}: {made.summary}")
@@ -53,6 +63,7 @@ def draft(
 def check(
     schema: Annotated[Path, typer.Option("--schema", "-s", help="The schema file.")],
     table: Annotated[str | None, typer.Argument(help="A table; without --private only its header is read.")] = None,
+    file: FileKeys = None,
     private: Annotated[
         Path | None,
         typer.Option(dir_okay=False, help="Count misfits in the rows and write this PRIVATE page about them."),
@@ -72,13 +83,13 @@ def check(
             raise OptionError("--private counts misfits in a table's rows; name the table. Nothing was read.")
         inputs: dict[str, str | Path | None] = {"private table": table, "schema": schema, "ledger": ledger}
         check_outputs([(private, ())], inputs, overwrite=overwrite)
-    declared = Schema.load(schema)
+    declared = Schema.load(schema).with_file(file_keys(file))
     if table is None:
         print(f"{schema}: {len(declared.columns)} columns, no fault found")
         return
     from hedgerow.private.sources.source import described, open_source
 
-    source = open_source(table)
+    source = open_source(table, declared.written)
     declared.check_header(source.header(), described(table))
     if private is None:
         print(f"{schema}: {len(declared.columns)} columns match the header of {table}; no row was read")

@@ -65,7 +65,6 @@ def compare(
 def _check(plan: Plan) -> None:
     from hedgerow.private.ledger import note_exact_access
     from hedgerow.private.sources.source import open_source, open_synthetic
-    from hedgerow.schema import Schema
 
     for epsilon in plan.epsilons:
         Budget(epsilon, plan.delta)
@@ -74,14 +73,14 @@ def _check(plan: Plan) -> None:
     strange = [name for name in plan.options if name not in plan.methods]
     if strange:
         raise OptionError(f'--set names "{strange[0]}", which is not among the methods. Nothing was read.')
-    schema = Schema.load(plan.schema)
+    schema = plan.declared
     if schema.discoveries:
         raise SchemaError(
             "a comparison needs one domain for all runs, but the schema leaves some to be discovered. Nothing was "
             "read. Hint: settle them in the schema, or evaluate the runs one by one with their releases."
         )
     schema.encoding()
-    schema.check_header(open_source(plan.table).header())
+    schema.check_header(open_source(plan.table, schema.written, memory=plan.max_memory).header())
     for each in plan.tables:
         header = open_synthetic(each.file).header()
         lacking = [name for name in schema.columns if name not in header]

@@ -13,7 +13,7 @@ def editor_schema(generated: dict[str, Any]) -> dict[str, Any]:
     kinds = generated["$defs"]
     for name, kind in kinds.items():
         kind.get("properties", {}).pop("discovered", None)
-        if name != "Group":
+        if name not in ("Group", "File"):
             kind["required"] = ["type", *kind.get("required", [])]
     kinds["Category"]["properties"]["values"]["anyOf"][1]["items"] = _SCALAR
     kinds["Group"]["properties"]["allowed"]["anyOf"][1]["items"]["items"] = _SCALAR

@@ -6,14 +6,22 @@ table brings is repeated only where its header is one beyond doubt; otherwise co
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 
 from hedgerow.errors import TableError, listing, suggestion
 
 _WITHHELD = (
-    "Has the table a header line, and is the separator a comma? Its names are not shown: too few of them are declared, "
-    "so they may be a row."
+    "Has the table a header line, and is its delimiter the right one (--file delimiter=semicolon)? Its names are not "
+    "shown: too few of them are declared, so they may be a row."
 )
+
+_NAMELESS = re.compile(r"|__index_level_\d+__|Unnamed: \d+")
+
+
+def is_nameless(name: str) -> bool:
+    """Whether nobody named a column: the numbers of the rows, as pandas and R write them, or a delimiter too many."""
+    return _NAMELESS.fullmatch(name) is not None
 
 
 def is_header(names: Sequence[str], declared: Collection[str]) -> bool:
@@ -25,7 +33,7 @@ def refuse_twice(names: Sequence[str], what: str) -> None:
     """Refuses a header in which a name stands twice. Nothing is declared where this is asked, so no name is shown."""
     first: dict[str, int] = {}
     for place, name in enumerate(names, 1):
-        if first.setdefault(name, place) != place:
+        if name and first.setdefault(name, place) != place:
             raise TableError(
                 f"the columns {first[name]} and {place} of {what} have the same name. Nothing else was read. Hint: "
                 "rename one; if these are no names, the table lacks a header line."
@@ -34,6 +42,8 @@ def refuse_twice(names: Sequence[str], what: str) -> None:
 
 def refuse_lacking(header: Sequence[str], needed: Collection[str], declared: Collection[str], what: str) -> None:
     """Refuses a table without one of the needed columns."""
+    if "" in needed and list(header).count("") > 1:
+        raise TableError(f"{what} has several columns without a name, and one is declared. Nothing else was read.")
     lacking = [name for name in needed if name not in header]
     if not lacking:
         return
@@ -50,8 +60,11 @@ def refuse_lacking(header: Sequence[str], needed: Collection[str], declared: Col
 
 
 def undeclared(header: Sequence[str], declared: Collection[str]) -> str | None:
-    """The columns that nothing is declared about, for a message: their names, or how many they are; None if none."""
-    strange = [name for name in header if name not in declared]
+    """The columns that nothing is declared about, for a message: their names, or how many they are; None if none.
+
+    A column that nobody named need not be declared: it is left out.
+    """
+    strange = [name for name in header if name not in declared and not is_nameless(name)]
     if not strange:
         return None
     if is_header(header, declared):

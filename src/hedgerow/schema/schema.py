@@ -17,6 +17,7 @@ from hedgerow.schema.document import Flow, read_json, read_yaml, write_yaml
 from hedgerow.schema.editor import editor_schema
 from hedgerow.schema.encoding import Encoding
 from hedgerow.schema.explain import key_error, located, schema_error
+from hedgerow.schema.file import Cleaning, File, Written, plain_file
 from hedgerow.schema.group import Group, GroupEncoding, combinations_in
 from hedgerow.schema.header import quoted, refuse_lacking, refuse_twice, undeclared
 from hedgerow.schema.kinds import KINDS, AnyColumn, made, name_of
@@ -39,6 +40,7 @@ class Schema(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     dataset: Text | None = None
+    file: File = File()
     person: Text | None = None
     max_rows_per_person: Whole = 1
     ignore: list[Text] = []
@@ -97,6 +99,8 @@ class Schema(BaseModel):
         if not isinstance(data, Mapping):
             return data
         _refuse_todo(data)
+        if not isinstance(data.get("file", {}), Mapping | File):
+            raise key_error(("file",), 'must be a mapping such as {delimiter: ";", decimal: ","}.')
         plain = {key: value for key, value in data.items() if key != "codelists"}
         if isinstance(data.get("columns"), Mapping):
             codelists = _codelists(data.get("codelists", {}))
@@ -128,6 +132,10 @@ class Schema(BaseModel):
         twice = [name for name, count in Counter(attributes).items() if count > 1]
         if twice:
             raise ValueError(f'columns: the coded name "{twice[0]}" stands for two things; rename a column')
+        for name, cleaning in self.written.columns.items():
+            if cleaning.decimal in cleaning.strip:
+                where = ("columns", name, "strip") if self.columns[name].strip else ("file", "strip")
+                raise key_error(where, f'"{cleaning.decimal}" is the decimal sign, which cannot be taken off.')
         self._check_groups()
         return self
 
@@ -156,18 +164,21 @@ class Schema(BaseModel):
         """Plain JSON values; `from_dict` gives the same schema again."""
         data = {
             "dataset": self.dataset,
+            "file": plain_file(self.file),
             "person": self.person,
             "max_rows_per_person": None if self.max_rows_per_person == 1 else self.max_rows_per_person,
             "ignore": list(self.ignore),
             "columns": {name: _column_dict(column) for name, column in self.columns.items()},
             "groups": [{key: plain_value(value) for key, value in group if value is not None} for group in self.groups],
         }
-        return {key: value for key, value in data.items() if value not in (None, [])}
+        return {key: value for key, value in data.items() if value not in (None, [], {})}
 
     def to_yaml(self) -> str:
         """The schema as a file that `parse` reads back as the same schema."""
         data = self.to_dict()
         data["columns"] = {name: Flow(column) for name, column in data["columns"].items()}
+        if "file" in data:
+            data["file"] = Flow(data["file"])
         if "groups" in data:
             data["groups"] = [Flow(group) for group in data["groups"]]
         return write_yaml(data)
@@ -176,6 +187,21 @@ class Schema(BaseModel):
     def json_schema(cls) -> dict[str, Any]:
         """A JSON Schema of the format, for editors."""
         return editor_schema(cls.model_json_schema())
+
+    @property
+    def written(self) -> Written:
+        """How the table is written that is to be read."""
+        cleanings = {}
+        for name, column in self.columns.items():
+            numeric = isinstance(column, Integer | Number)
+            strip = (*column.strip, *(self.file.strip if numeric else ()))
+            if strip or (numeric and self.file.decimal != "."):
+                cleanings[name] = Cleaning(strip, self.file.decimal if numeric else None)
+        return Written(self.file, cleanings)
+
+    def with_file(self, given: Mapping[str, Any]) -> Schema:
+        """The schema with what is said elsewhere about the table's file; that wins over what it says itself."""
+        return self if not given else Schema.from_dict({**self.to_dict(), "file": {**plain_file(self.file), **given}})
 
     @property
     def discoveries(self) -> list[tuple[str, str]]:
@@ -265,6 +291,14 @@ class Schema(BaseModel):
         data = self.to_dict()
         data["columns"][column] = declaration
         return Schema.from_dict(data)
+
+
+def declared_file(given: Mapping[str, Any]) -> File:
+    """What is said about a table's file, checked."""
+    try:
+        return File(**given)
+    except ValidationError as error:
+        raise schema_error(error, {}, File, ("file",)) from None
 
 
 def _column_dict(column: Column) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from hedgerow.schema.draft.descriptors import read_descriptor
 from hedgerow.schema.draft.labels import LABELLED, read_labels
 from hedgerow.schema.draft.models import read_model
 from hedgerow.schema.draft.public_table import read_public_table
+from hedgerow.schema.file import File, plain_file
 from hedgerow.schema.schema import TODO, Schema
 
 Batches = Callable[[str], Iterable[Any]]
@@ -38,9 +39,17 @@ class Draft:
 
 
 def draft_schema(
-    header: Sequence[str], sources: Sequence[str], *, dataset: str | None = None, public_batches: Batches | None = None
+    header: Sequence[str],
+    sources: Sequence[str],
+    *,
+    dataset: str | None = None,
+    file: File | None = None,
+    public_batches: Batches | None = None,
 ) -> Draft:
-    """Names come from the header, domains from the sources (earlier ones win), never from the private rows."""
+    """Names come from the header, domains from the sources (earlier ones win), never from the private rows.
+
+    `file` is how the table is written, which the schema then says.
+    """
     if len(set(header)) != len(header):
         raise TableError("the table has two columns of the same name; a schema cannot tell them apart.")
     said = [(source, read_source(source, public_batches)) for source in sources]
@@ -48,7 +57,7 @@ def draft_schema(
     for name, declaration in columns.items():
         _check(name, declaration)
     waiting = tuple(name for name, declaration in columns.items() if not is_complete(declaration))
-    return Draft(_write(dataset, columns, sources), tuple(columns), waiting)
+    return Draft(_write(dataset, file or File(), columns, sources), tuple(columns), waiting)
 
 
 def read_source(source: str, public_batches: Batches | None) -> Findings:
@@ -102,7 +111,7 @@ def _check(name: str, declaration: Declaration) -> None:
         raise SchemaError(f"{declaration.get('source', 'the draft')}: {error} Nothing was written.") from None
 
 
-def _write(dataset: str | None, columns: dict[str, Declaration], sources: Sequence[str]) -> str:
+def _write(dataset: str | None, file: File, columns: dict[str, Declaration], sources: Sequence[str]) -> str:
     origin = listing((Path(source).name for source in sources), most=6) if sources else "the header alone"
     head = (
         f"# Drafted from {origin}. No row of the private table was read.\n"
@@ -111,6 +120,8 @@ def _write(dataset: str | None, columns: dict[str, Declaration], sources: Sequen
         "# ignore: [columns to leave out]\n"
     )
     data: dict[str, Any] = {"dataset": dataset} if dataset else {}
+    if plain_file(file):
+        data["file"] = Flow(plain_file(file))
     data["columns"] = {
         name: TODO if declaration == {"type": TODO} else Flow(declaration) for name, declaration in columns.items()
     }
