@@ -65,12 +65,12 @@ def made_up(size: Size) -> Any:
     import numpy as np
     import pyarrow as pa
 
-    coins = np.random.default_rng(0)
-    before = coins.integers(0, size.values, size.rows)
+    rng = np.random.default_rng(0)
+    before = rng.integers(0, size.values, size.rows)
     table = {}
-    for place in range(size.columns):
-        before = np.where(coins.random(size.rows) < 0.5, before, coins.integers(0, size.values, size.rows))
-        table[f"c{place:02}"] = before
+    for index in range(size.columns):
+        before = np.where(rng.random(size.rows) < 0.5, before, rng.integers(0, size.values, size.rows))
+        table[f"c{index:02}"] = before
     return pa.table(table)
 
 

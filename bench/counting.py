@@ -47,11 +47,11 @@ def load(name: str) -> tuple[Domain, CodedTable]:
 
 def generate(rows: int) -> tuple[Domain, CodedTable]:
     """A made-up table of 20 columns whose small codes are the frequent ones."""
-    coins = np.random.default_rng(0)
-    domain = Domain.of({f"x{place}": size for place, size in enumerate(GENERATED_SIZES)})
+    rng = np.random.default_rng(0)
+    domain = Domain.of({f"x{index}": size for index, size in enumerate(GENERATED_SIZES)})
     columns = {}
     for attribute in domain:
-        share = coins.random(rows, dtype=np.float32)
+        share = rng.random(rows, dtype=np.float32)
         columns[attribute.name] = (share * share * np.float32(attribute.size * 0.999)).astype(attribute.dtype)
     return domain, columns
 
@@ -106,10 +106,10 @@ def _best(*works: Callable[[], None], rounds: int = 3) -> list[float]:
     """The least CPU seconds of each, taken in turn so that a busy machine slows all of them."""
     seconds = [float("inf")] * len(works)
     for _ in range(rounds):
-        for place, work in enumerate(works):
+        for index, work in enumerate(works):
             begin = time.process_time()
             work()
-            seconds[place] = min(seconds[place], time.process_time() - begin)
+            seconds[index] = min(seconds[index], time.process_time() - begin)
     return seconds
 
 

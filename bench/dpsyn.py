@@ -64,12 +64,12 @@ def _update() -> dict[str, Any]:
     from hedgerow.coded.domain import Domain
     from hedgerow.models.records import Records, Target
 
-    coins = np.random.default_rng(0)
-    domain = Domain.of({f"x{place}": int(size) for place, size in enumerate(coins.integers(2, 25, 22))})
-    shares = {attribute.name: coins.dirichlet(np.ones(attribute.size)) for attribute in domain}
+    rng = np.random.default_rng(0)
+    domain = Domain.of({f"x{index}": int(size) for index, size in enumerate(rng.integers(2, 25, 22))})
+    shares = {attribute.name: rng.dirichlet(np.ones(attribute.size)) for attribute in domain}
     targets = [Target((a, b), np.outer(shares[a], shares[b])) for a, b in combinations(domain.names, 2)]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_utime
-    Records(domain, targets, 10_000).draw(10_000, coins)
+    Records(domain, targets, 10_000).draw(10_000, rng)
     after = resource.getrusage(resource.RUSAGE_SELF)
     return _row("update of 10,000 records", after.ru_utime - before, UPDATE_SECONDS, after.ru_maxrss / 1024)
 

@@ -26,7 +26,7 @@ columns:
   income: {{type: number, min: 0, max: 1000000, bins: 100}}
   weight: {{type: number, min: 0, max: 10, bins: 20}}
   born:   {{type: date, min: 1920-01-01, max: 2019-12-31, step: month}}
-""" + "".join(f"  x{place}: {{type: integer, min: 0, max: {19 + 7 * place}}}\n" for place in range(15))
+""" + "".join(f"  x{index}: {{type: integer, min: 0, max: {19 + 7 * index}}}\n" for index in range(15))
 
 
 def run() -> list[dict[str, Any]]:
@@ -52,30 +52,30 @@ def run() -> list[dict[str, Any]]:
 
 def write_table(path: Path) -> None:
     """Made-up rows, written block by block."""
-    coins = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     writer = None
-    for batch in _batches(coins):
+    for batch in _batches(rng):
         writer = writer or pq.ParquetWriter(path, batch.schema)
         writer.write_batch(batch)
     assert writer is not None
     writer.close()
 
 
-def _batches(coins: np.random.Generator) -> Iterator[pa.RecordBatch]:
+def _batches(rng: np.random.Generator) -> Iterator[pa.RecordBatch]:
     regions = pa.array(REGIONS)
     kinds = pa.array(["rent", "own", "other", None])
     for begin in range(0, ROWS, BLOCK):
         rows = min(BLOCK, ROWS - begin)
         columns = {
-            "region": regions.take(pa.array(coins.integers(0, len(REGIONS), rows))),
-            "kind": kinds.take(pa.array(coins.integers(0, 4, rows))),
-            "income": pa.array(coins.exponential(40_000, rows)),
-            "weight": pa.array(coins.random(rows, dtype=np.float32) * np.float32(10)),
-            "born": pa.array(coins.integers(-18_000, 18_000, rows).astype("datetime64[D]")),
+            "region": regions.take(pa.array(rng.integers(0, len(REGIONS), rows))),
+            "kind": kinds.take(pa.array(rng.integers(0, 4, rows))),
+            "income": pa.array(rng.exponential(40_000, rows)),
+            "weight": pa.array(rng.random(rows, dtype=np.float32) * np.float32(10)),
+            "born": pa.array(rng.integers(-18_000, 18_000, rows).astype("datetime64[D]")),
         }
-        for place in range(15):
-            share = coins.random(rows, dtype=np.float32)
-            columns[f"x{place}"] = pa.array((share * share * (20 + 7 * place)).astype(np.int64))
+        for index in range(15):
+            share = rng.random(rows, dtype=np.float32)
+            columns[f"x{index}"] = pa.array((share * share * (20 + 7 * index)).astype(np.int64))
         yield pa.record_batch(columns)
 
 

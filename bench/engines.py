@@ -36,10 +36,10 @@ def write(folder: str, rows: int) -> dict[str, float]:
 
     domain, columns = generate(rows)
     arrays: dict[str, Any] = {}
-    for place, name in enumerate(domain.names):
+    for index, name in enumerate(domain.names):
         codes = pa.array(columns[name].astype("int32"))
         arrays[name] = codes
-        if place % 4 == 0:
+        if index % 4 == 0:
             words = pa.array([f"value {code}" for code in range(domain[name].size)])
             arrays[name] = pa.DictionaryArray.from_arrays(codes, words).cast(pa.string())
     Path(folder, "table").mkdir()
@@ -55,11 +55,11 @@ def schema() -> Any:
     from hedgerow.schema import Schema
 
     lines = ["columns:"]
-    for place, size in enumerate(GENERATED_SIZES):
-        if place % 4 == 0:
-            lines.append(f"  x{place}: {{type: category, values: {[f'value {code}' for code in range(size)]}}}")
+    for index, size in enumerate(GENERATED_SIZES):
+        if index % 4 == 0:
+            lines.append(f"  x{index}: {{type: category, values: {[f'value {code}' for code in range(size)]}}}")
         else:
-            lines.append(f"  x{place}: {{type: code, size: {size}}}")
+            lines.append(f"  x{index}: {{type: code, size: {size}}}")
     return Schema.parse("\n".join(lines))
 
 

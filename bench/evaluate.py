@@ -46,18 +46,18 @@ def run() -> list[dict[str, Any]]:
 def write_pair(folder: Path) -> None:
     """Two draws of a made-up table in which every column leans on the one before; every second one is ordered."""
     kinds = [
-        f"{{type: integer, min: 0, max: {size - 1}}}" if place % 2 else f"{{type: code, size: {size}}}"
-        for place, size in enumerate(SIZES)
+        f"{{type: integer, min: 0, max: {size - 1}}}" if index % 2 else f"{{type: code, size: {size}}}"
+        for index, size in enumerate(SIZES)
     ]
-    declared = "".join(f"  x{place}: {kind}\n" for place, kind in enumerate(kinds))
+    declared = "".join(f"  x{index}: {kind}\n" for index, kind in enumerate(kinds))
     (folder / "schema.yaml").write_text(f"columns:\n{declared}")
     for seed, name in enumerate(("real", "synthetic")):
-        coins = np.random.default_rng(seed)
+        rng = np.random.default_rng(seed)
         columns: dict[str, pa.Array] = {}
-        before = coins.random(ROWS)
-        for place, size in enumerate(SIZES):
-            before = (before + 0.5 * coins.random(ROWS) ** 2) % 1
-            columns[f"x{place}"] = pa.array((before * size).astype(np.int16))
+        before = rng.random(ROWS)
+        for index, size in enumerate(SIZES):
+            before = (before + 0.5 * rng.random(ROWS) ** 2) % 1
+            columns[f"x{index}"] = pa.array((before * size).astype(np.int16))
         pq.write_table(pa.table(columns), folder / f"{name}.parquet")
 
 

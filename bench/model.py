@@ -81,10 +81,10 @@ def spanning_tree(domain: Domain, table: Table) -> list[Marginal]:
 
 def random_cliques(domain: Domain, number: int, megabytes: float, widest: int, seed: int) -> list[Marginal]:
     """Pairs and triples, none inside another, whose junction tree stays within a size."""
-    coins = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     cliques: list[Marginal] = []
     while len(cliques) < number:
-        names = coins.choice(domain.names, int(coins.integers(2, 4)), replace=False)
+        names = rng.choice(domain.names, int(rng.integers(2, 4)), replace=False)
         clique = domain.marginal(str(name) for name in names)
         nested = any(set(clique) <= set(other) or set(other) <= set(clique) for other in cliques)
         if not nested and domain.cells(clique) <= widest and size(domain, [*cliques, clique]) <= megabytes * 1e6:
@@ -94,12 +94,12 @@ def random_cliques(domain: Domain, number: int, megabytes: float, widest: int, s
 
 def measure(domain: Domain, table: Table, cliques: Sequence[Marginal], sigma: float) -> list[Measurement]:
     """Counts of a public table with ordinary Gaussian noise: a benchmark, no release."""
-    coins = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     noise = Noise("gaussian", sigma)
     counts = [count(domain, table, clique) for clique in cliques]
     return [
         Measurement(
-            MarginalQuery(domain, clique), exact + np.rint(coins.normal(0, sigma, exact.shape)).astype(int), noise
+            MarginalQuery(domain, clique), exact + np.rint(rng.normal(0, sigma, exact.shape)).astype(int), noise
         )
         for clique, exact in zip(cliques, counts, strict=True)
     ]
@@ -173,7 +173,7 @@ class Trail:
     @property
     def blocks(self) -> int:
         """How many it took to reach the target."""
-        return 1 + next(place for place, value in enumerate(self.losses) if value <= self.target)
+        return 1 + next(index for index, value in enumerate(self.losses) if value <= self.target)
 
     @property
     def cold(self) -> float:

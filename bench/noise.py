@@ -41,10 +41,10 @@ def _rates(*works: Callable[[], object], rounds: int = 5) -> list[float]:
     """The most draws per CPU second of each, taken in turn so that a busy machine slows all of them."""
     seconds = [float("inf")] * len(works)
     for _ in range(rounds):
-        for place, work in enumerate(works):
+        for index, work in enumerate(works):
             begin = time.process_time()
             work()
-            seconds[place] = min(seconds[place], time.process_time() - begin)
+            seconds[index] = min(seconds[index], time.process_time() - begin)
     return [DRAWS / least for least in seconds]
 
 

@@ -32,25 +32,25 @@ PAGE = ROOT / "docs" / "studies" / "performance.md"
 
 def random_table(domain: Domain, rows: int) -> Table:
     """Each attribute a noisy copy of the one before it."""
-    coins = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     table: Table = {}
-    before = coins.integers(0, 1 << 20, rows)
+    before = rng.integers(0, 1 << 20, rows)
     for attribute in domain:
-        fresh = coins.integers(0, 1 << 20, rows)
-        before = np.where(coins.random(rows) < 0.5, before, fresh)
+        fresh = rng.integers(0, 1 << 20, rows)
+        before = np.where(rng.random(rows) < 0.5, before, fresh)
         table[attribute.name] = before * attribute.size >> 20
     return table
 
 
 def grow_rows(rows: int) -> Row:
-    domain = Domain.of({f"x{place}": 20 for place in range(14)})
+    domain = Domain.of({f"x{index}": 20 for index in range(14)})
     structure = plan(domain, itertools.pairwise(domain.names))
     drawn_from = GraphicalModel(structure, np.random.default_rng(0).normal(size=structure.leaf_cells), 1.0)
     return {"rows": f"{rows:,}"} | cost(lambda: drawn_from.draw(rows, np.random.default_rng(0)))
 
 
 def grow_cliques(number: int) -> Row:
-    domain = Domain.of({f"x{place:02}": 10 for place in range(50)})
+    domain = Domain.of({f"x{index:02}": 10 for index in range(50)})
     windows = [window for start in range(47) for window in itertools.combinations(domain.names[start : start + 4], 3)]
     chosen = np.random.default_rng(0).permutation(sorted(set(windows)))[:number]
     cliques = [domain.marginal(str(name) for name in clique) for clique in chosen]

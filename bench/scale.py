@@ -21,7 +21,7 @@ GENEROUS, LITTLE = 4 << 30, 512 << 20
 
 
 def sizes() -> dict[str, int]:
-    return {f"c{place}": 2 + (7 * place) % 11 for place in range(COLUMNS)}
+    return {f"c{index}": 2 + (7 * index) % 11 for index in range(COLUMNS)}
 
 
 def schema_text(columns: dict[str, int]) -> str:
@@ -36,13 +36,13 @@ def write_rows(folder: str, rows: int) -> dict[str, float]:
 
     Path(folder).mkdir()
     for part in range(0, rows, PART):
-        coins = np.random.default_rng(part)
+        rng = np.random.default_rng(part)
         count = min(PART, rows - part)
-        before = coins.integers(0, 12, count, dtype=np.uint8)
+        before = rng.integers(0, 12, count, dtype=np.uint8)
         columns = {}
         for name, size in sizes().items():
-            fresh = coins.integers(0, size, count, dtype=np.uint8)
-            before = np.where(coins.integers(0, 2, count, dtype=np.uint8) == 0, before % size, fresh).astype(np.uint8)
+            fresh = rng.integers(0, size, count, dtype=np.uint8)
+            before = np.where(rng.integers(0, 2, count, dtype=np.uint8) == 0, before % size, fresh).astype(np.uint8)
             columns[name] = before
         pq.write_table(pa.table(columns), f"{folder}/{part:012d}.parquet", use_dictionary=False, compression="lz4")
     return {}
@@ -90,11 +90,11 @@ def many_columns(method: str, columns: int, rows: int, seconds: float | None) ->
     import numpy as np
     import pyarrow as pa
 
-    coins = np.random.default_rng(0)
-    widths = {f"c{place}": 2 + place % 10 for place in range(columns)}
-    table, before = {}, coins.integers(0, 8, rows)
+    rng = np.random.default_rng(0)
+    widths = {f"c{index}": 2 + index % 10 for index in range(columns)}
+    table, before = {}, rng.integers(0, 8, rows)
     for name, size in widths.items():
-        before = np.where(coins.random(rows) < 0.5, before % size, coins.integers(0, size, rows))
+        before = np.where(rng.random(rows) < 0.5, before % size, rng.integers(0, size, rows))
         table[name] = before.astype(np.uint8)
     return _whole_run(pa.table(table), widths, method, seconds)
 
@@ -104,10 +104,10 @@ def many_values(method: str, values: int, rows: int, seconds: float | None) -> d
     import numpy as np
     import pyarrow as pa
 
-    coins = np.random.default_rng(0)
-    wide = (coins.pareto(1.0, rows) * 100).astype(np.int64) % values
-    table = {"wide": wide, "c0": wide % 8} | {f"c{place}": coins.integers(0, 8, rows) for place in range(1, 10)}
-    return _whole_run(pa.table(table), {"wide": values} | {f"c{place}": 8 for place in range(10)}, method, seconds)
+    rng = np.random.default_rng(0)
+    wide = (rng.pareto(1.0, rows) * 100).astype(np.int64) % values
+    table = {"wide": wide, "c0": wide % 8} | {f"c{index}": rng.integers(0, 8, rows) for index in range(1, 10)}
+    return _whole_run(pa.table(table), {"wide": values} | {f"c{index}": 8 for index in range(10)}, method, seconds)
 
 
 def _whole_run(table: Any, widths: dict[str, int], method: str, seconds: float | None) -> dict[str, float]:

@@ -27,10 +27,10 @@ def steps(title: str, names: Sequence[str], panels: Sequence[Panel], across: int
     parts = []
     for number, panel in enumerate(panels):
         shapes = []
-        for place, series in enumerate(panel.series):
+        for index, series in enumerate(panel.series):
             step = max(1, width // len(series))
             line = "".join(f"V{round(height * (1 - value / most))}h{step}" for value in series)
-            style = f'fill="{AREA}"' if place == 0 else f'class="l" stroke="{COLOURS[place - 1]}"'
+            style = f'fill="{AREA}"' if index == 0 else f'class="l" stroke="{COLOURS[index - 1]}"'
             shapes.append(f'<path {style} d="M0 {height}{line}V{height}"/>')
         parts.append(_placed(number, across, size, _head(panel.title) + "".join(shapes) + _base(size)))
     parts += [
@@ -50,7 +50,7 @@ def lines(
     parts = []
     for number, panel in enumerate(panels):
         shapes = [_head(panel.title), _base(size)]
-        for place, series in enumerate(panel.series):
+        for index, series in enumerate(panel.series):
             points = [
                 (
                     round(width * (spot + 0.5) / len(ticks), 1),
@@ -59,7 +59,7 @@ def lines(
                 for spot, value in enumerate(series)
             ]
             path = "M" + "L".join(f"{x:g} {y:g}" for x, y in points)
-            shapes.append(f'<path class="l" stroke="{COLOURS[place % len(COLOURS)]}" d="{path}"/>')
+            shapes.append(f'<path class="l" stroke="{COLOURS[index % len(COLOURS)]}" d="{path}"/>')
         shapes += [
             _text(round(width * (spot + 0.5) / len(ticks)), height + 11, tick, "m") for spot, tick in enumerate(ticks)
         ]
@@ -84,8 +84,8 @@ def histogram(
     step = width / len(counts)
     line = "".join(f"V{round(height * (1 - math.log10(max(count, 1)) / most))}h{step:g}" for count in counts)
     shapes = [f'<path fill="{AREA}" d="M0 {height}{line}V{height}"/>', _base(size)]
-    for place, (value, _) in enumerate(marks):
-        shapes.append(f'<path class="l" stroke="{COLOURS[place]}" d="M{across(value):g} 0V{height}"/>')
+    for index, (value, _) in enumerate(marks):
+        shapes.append(f'<path class="l" stroke="{COLOURS[index]}" d="M{across(value):g} 0V{height}"/>')
     for power in range(round(begin), round(end) + 1):
         shapes.append(_text(round(across(10.0**power)), height + 11, f"1e{power}", "m"))
     parts = [_placed(0, 1, size, "".join(shapes))]

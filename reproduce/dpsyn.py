@@ -142,14 +142,14 @@ def regime(release: hr.Release) -> str:
 
 def yardstick(case: Case, what: str) -> pa.Table:
     """Rows that no method made: public ones, as many in every segment; or a part of the private ones."""
-    coins = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     if what.endswith("subsample"):
         count = round(case.private.num_rows * float(what.split()[0]) / 100)
-        return case.private.take(coins.permutation(case.private.num_rows)[:count])
+        return case.private.take(rng.permutation(case.private.num_rows)[:count])
     real = [np.unique(np.asarray(case.private[name])) for name in SEGMENTS]
     public = [np.unique(np.asarray(case.public[name])) for name in SEGMENTS]
     each = case.public.num_rows // (len(public[0]) * len(public[1]))
-    made = case.public.take(coins.integers(0, case.public.num_rows, each * len(real[0]) * len(real[1])))
+    made = case.public.take(rng.integers(0, case.public.num_rows, each * len(real[0]) * len(real[1])))
     places = np.repeat(real[0], len(real[1]) * each), np.tile(np.repeat(real[1], each), len(real[0]))
     for name, values in zip(SEGMENTS, places, strict=True):
         made = made.set_column(made.schema.get_field_index(name), name, pa.array(values))

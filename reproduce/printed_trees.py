@@ -71,37 +71,37 @@ class PrintedTrees:
     def run(self, curator: Curator, progress: Progress) -> Histograms:
         """The empirical distribution of the synthetic rows."""
         domain = curator.domain
-        made = self.synthesise(exact_rows(curator), domain, curator.coins).rows
+        made = self.synthesise(exact_rows(curator), domain, curator.rng).rows
         codes = [made[name].astype(np.int64) for name in domain.names]
         cells, counts = np.unique(np.ravel_multi_index(codes, domain.shape(domain.names)), return_counts=True)
         if not len(cells):
             return Histograms(domain, [Part((a.name,), np.ones(a.size)) for a in domain], 1.0)
         return Histograms(domain, [Part(domain.names, counts.astype(np.float64), cells)], float(counts.sum()))
 
-    def synthesise(self, rows: CodedTable, domain: Domain, coins: np.random.Generator) -> Synthesised:
+    def synthesise(self, rows: CodedTable, domain: Domain, rng: np.random.Generator) -> Synthesised:
         """Replace one column after another; later trees are fitted to the columns already replaced."""
         made = Synthesised(dict(rows))
         for label in self.order or domain.names:
             with made.timed("grow"):
-                trees = [grow(domain, label, self.height, coins) for _ in range(self.trees)]
+                trees = [grow(domain, label, self.height, rng) for _ in range(self.trees)]
             with made.timed("count"):
                 leaves = [reached(tree, made.rows) for tree in trees]
                 counts = [leaf_counts(tree, leaf, made.rows) for tree, leaf in zip(trees, leaves, strict=True)]
             with made.timed("noise"):
-                weights = [self.perturbed(count, coins) for count in counts]
+                weights = [self.perturbed(count, rng) for count in counts]
             with made.timed("draw"):
-                made.rows[label] = drawn(weights, leaves, coins).astype(domain[label].dtype)
+                made.rows[label] = drawn(weights, leaves, rng).astype(domain[label].dtype)
             made.trees[label] = [tree.query for tree in trees]
         return made
 
-    def perturbed(self, counts: Counts, coins: np.random.Generator) -> Counts:
+    def perturbed(self, counts: Counts, rng: np.random.Generator) -> Counts:
         """Leaf weights. A leaf whose counts are all 0 after rounding says nothing."""
         scale = self.sensitivity / self.epsilon
         if self.stage == "frequencies":
-            counts = np.maximum(np.rint(counts + coins.laplace(0.0, scale, counts.shape)), 0.0)
+            counts = np.maximum(np.rint(counts + rng.laplace(0.0, scale, counts.shape)), 0.0)
         proportions: Counts = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
         if self.stage == "proportions":
-            proportions = proportions + truncated_laplace(proportions, scale, coins)
+            proportions = proportions + truncated_laplace(proportions, scale, rng)
         return proportions
 
 
@@ -122,16 +122,16 @@ def leaf_counts(tree: RandomTree, leaves: Leaves, rows: CodedTable) -> Counts:
     return np.bincount(cells, minlength=query.cells).astype(np.float64).reshape(query.shape)
 
 
-def truncated_laplace(proportions: Counts, scale: float, coins: np.random.Generator) -> Counts:
+def truncated_laplace(proportions: Counts, scale: float, rng: np.random.Generator) -> Counts:
     """Laplace noise on the condition that it is at least −proportion, by inversion."""
     lowest = 0.5 * np.exp(-proportions / scale)
-    level = lowest + (1 - lowest) * coins.random(proportions.shape)
+    level = lowest + (1 - lowest) * rng.random(proportions.shape)
     with np.errstate(divide="ignore"):
         noise: Counts = scale * np.where(level < 0.5, np.log(2 * level), -np.log(2 * (1 - level)))
     return np.maximum(noise, -proportions)
 
 
-def drawn(weights: Sequence[Counts], leaves: Sequence[Leaves], coins: np.random.Generator) -> IntArray:
+def drawn(weights: Sequence[Counts], leaves: Sequence[Leaves], rng: np.random.Generator) -> IntArray:
     """One label per row from the sum of its leaves' weights; uniform where no leaf says anything."""
     rows = len(leaves[0])
     labels = np.empty(rows, dtype=np.int64)
@@ -141,7 +141,7 @@ def drawn(weights: Sequence[Counts], leaves: Sequence[Leaves], coins: np.random.
         assert isinstance(ends, np.ndarray)
         ends[ends.sum(axis=1) <= 0] = 1.0
         np.cumsum(ends, axis=1, out=ends)
-        coin = coins.random(len(ends))[:, None] * ends[:, -1:]
+        coin = rng.random(len(ends))[:, None] * ends[:, -1:]
         labels[here] = np.minimum((coin >= ends).sum(axis=1), ends.shape[1] - 1)
     return labels
 

@@ -28,10 +28,10 @@ def age_alone(original: Original, height: int) -> CodedTable:
 
 def changes(original: Original) -> Counts:
     """Figure 3: how far taking a row away moves its own leaf proportion, for all rows and five trees of age."""
-    coins = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     found = []
     for _ in range(5):
-        tree = grow(DOMAIN, "age", 5, coins)
+        tree = grow(DOMAIN, "age", 5, rng)
         leaves = reached(tree, original.rows)
         found.append(removal_changes(leaf_counts(tree, leaves, original.rows), leaves, original.rows["age"]))
     return np.concatenate(found)
@@ -52,9 +52,9 @@ def draw_all(original: Original, results: Mapping[str, Any], folder: Path) -> No
         name = f"Figure {number}" if number < 16 else "Beside figures 4 and 5"
         title = f"{name}. Mean squared error of node-path shares by tree height: {what}"
         _write(folder, number, errors(title, key, results))
-    coins = np.random.default_rng
-    proportions = printed("proportions", 1.0, 5, 0.025).synthesise(original.rows, DOMAIN, coins(0)).rows
-    frequencies = printed("frequencies", 1.0, 5).synthesise(original.rows, DOMAIN, coins(0)).rows
+    rng = np.random.default_rng
+    proportions = printed("proportions", 1.0, 5, 0.025).synthesise(original.rows, DOMAIN, rng(0)).rows
+    frequencies = printed("frequencies", 1.0, 5).synthesise(original.rows, DOMAIN, rng(0)).rows
     private = original.private(RDT(trees=5, height=5, order=ORDER), 1.0)
     for pair, (what, triple) in enumerate(TRIPLES.items()):
         for odd, (stage, made) in enumerate((("proportions, .025", proportions), ("frequencies, 1", frequencies))):

@@ -62,7 +62,7 @@ TRIPLES: Mapping[str, Marginal] = {
 
 
 def coded(table: pa.Table) -> CodedTable:
-    """Codes by place among the labels."""
+    """Codes by index among the labels."""
     return {
         name: np.asarray(pc.index_in(table[name].cast(pa.string()), pa.array([str(label) for label in labels]))).astype(
             DOMAIN[name].dtype
@@ -130,8 +130,8 @@ class Original:
 
     def own_paths(self, label: str, height: int) -> list[tuple[RandomTree, Counts]]:
         if (label, height) not in self.known_paths:
-            coins = np.random.default_rng([height, DOMAIN.place(label)])
-            trees = [grow(DOMAIN, label, height, coins) for _ in range(PATH_TREES)]
+            rng = np.random.default_rng([height, DOMAIN.index(label)])
+            trees = [grow(DOMAIN, label, height, rng) for _ in range(PATH_TREES)]
             self.known_paths[label, height] = [(tree, paths(tree, self.rows)) for tree in trees]
         return self.known_paths[label, height]
 

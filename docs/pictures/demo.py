@@ -33,7 +33,7 @@ def panel(name: str, number: int, real: pa.Table, synthetic: pa.Table) -> str:
     first, second = real[name], synthetic[name]
     if name == "pay":
         first, second = binned(first), binned(second)
-        labels = [str(8 * place) for place in range(12)]
+        labels = [str(8 * index) for index in range(12)]
     else:
         labels = sorted({str(value) for value in first.unique().to_pylist()})
     pairs = list(zip(shares(first, labels), shares(second, labels), strict=True))
@@ -43,17 +43,17 @@ def panel(name: str, number: int, real: pa.Table, synthetic: pa.Table) -> str:
     parts = [
         f'<text x="{left}" y="{TOP - 12}" class="name">{escape(name)}{" (1,000 $)" if name == "pay" else ""}</text>'
     ]
-    for place, (label, pair) in enumerate(zip(labels, pairs, strict=True)):
+    for index, (label, pair) in enumerate(zip(labels, pairs, strict=True)):
         for side, (share, colour) in enumerate(zip(pair, (REAL, SYNTHETIC), strict=True)):
             height = share / most * HEIGHT
-            x = left + place * slot + side * slot * 0.42
+            x = left + index * slot + side * slot * 0.42
             parts.append(
                 f'<rect x="{x:.1f}" y="{TOP + HEIGHT - height:.1f}" width="{slot * 0.4:.1f}" height="{height:.1f}" '
                 f'fill="{colour}"><title>{escape(name)} {escape(label)}: {share:.2%}</title></rect>'
             )
-        if len(labels) < 9 or place % 2 == 0:
+        if len(labels) < 9 or index % 2 == 0:
             short = label[0] if name == "agency" else label
-            parts.append(f'<text x="{left + (place + 0.41) * slot:.1f}" y="{TOP + HEIGHT + 14}">{escape(short)}</text>')
+            parts.append(f'<text x="{left + (index + 0.41) * slot:.1f}" y="{TOP + HEIGHT + 14}">{escape(short)}</text>')
     return "\n".join(parts)
 
 

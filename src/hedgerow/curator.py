@@ -53,7 +53,7 @@ class Pool(Protocol):
     """Candidates whose scores stay as they are while several are chosen, one after the other."""
 
     def select(self, among: IntArray | None = None, *, spend: Amount) -> int:
-        """The place of one candidate, of those at the places `among` (all if left out)."""
+        """The index of one candidate, of those at the indices `among` (all if left out)."""
         ...
 
 
@@ -91,7 +91,7 @@ class Curator(Protocol):
         ...
 
     @property
-    def coins(self) -> np.random.Generator:
+    def rng(self) -> np.random.Generator:
         """Public randomness for post-processing (tree structures, record updates); independent of the data."""
         ...
 
@@ -171,8 +171,8 @@ class RecodedCurator:
         return self._base.rows_per_person
 
     @property
-    def coins(self) -> np.random.Generator:
-        return self._base.coins
+    def rng(self) -> np.random.Generator:
+        return self._base.rng
 
     def noise(self, spend: Amount, weights: Sequence[float] = (1.0,)) -> list[Noise]:
         return self._base.noise(spend, weights)

@@ -98,7 +98,7 @@ def units_per_second() -> float:
     values = np.linspace(0.0, 1.0, 1 << 13)
     begin = time.perf_counter()
     for _ in range(PIECES):
-        pairs = {pair: place for place, pair in enumerate(combinations(range(40), 2))}
+        pairs = {pair: index for index, pair in enumerate(combinations(range(40), 2))}
         values = np.exp(values - float(values[len(pairs)]))
         values /= values.sum()
     return PIECES * UNITS_A_PIECE / (time.perf_counter() - begin)

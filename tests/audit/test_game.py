@@ -17,8 +17,8 @@ ENOUGH = 300
 
 @pytest.mark.parametrize("mu", [0.5, 1.0, 2.0, 4.0])
 def test_the_bound_lies_below_the_truth_and_near_it(mu):
-    coins = np.random.default_rng(5)
-    bounds = [certified(coins.normal(0, 1, 4000), coins.normal(mu, 1, 4000)) for _ in range(20)]
+    rng = np.random.default_rng(5)
+    bounds = [certified(rng.normal(0, 1, 4000), rng.normal(mu, 1, 4000)) for _ in range(20)]
     assert max(bounds) <= mu
     assert np.mean(bounds) >= (0.3 if mu < 1 else 0.6) * mu
 

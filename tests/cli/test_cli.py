@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from hedgerow import cli
 from hedgerow.samples import opm
 
 CANARY = "Zaphod-7731"
@@ -442,3 +443,21 @@ def test_help_and_import_stay_light():
             check=True,
         ).stdout.split()
         assert heavy.isdisjoint(names), (code, heavy & set(names))
+
+
+def test_a_request_to_end_is_heard_wherever_it_comes(tmp_path):
+    program = """
+import signal, time, weakref
+from hedgerow import cli
+class Held: pass
+def run():
+    held = Held()
+    asked = weakref.ref(held, lambda _: signal.raise_signal(signal.SIGTERM))
+    del held  # what a callback raises is dropped
+    for _ in range(6000):
+        time.sleep(0.01)
+cli._run = run
+cli.main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (130, f"hedgerow: {cli._ENDED}\n")

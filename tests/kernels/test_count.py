@@ -17,19 +17,19 @@ SIZES = st.one_of(st.integers(1, 12), st.sampled_from([255, 256, 257, 65_535, 65
 EVERYTHING_DENSE = 1 << 62
 
 
-def random_codes(domain, rows, coins):
+def random_codes(domain, rows, rng):
     """Codes of which half are one favourite, as in real tables, and the largest is always possible."""
     coded = {}
     for attribute in domain:
-        codes = coins.integers(0, attribute.size, rows)
-        codes[coins.random(rows) < 0.5] = attribute.size - 1
+        codes = rng.integers(0, attribute.size, rows)
+        codes[rng.random(rows) < 0.5] = attribute.size - 1
         coded[attribute.name] = codes.astype(attribute.dtype)
     return coded
 
 
 @st.composite
 def tables(draw, sizes=SIZES):
-    domain = Domain.of({f"x{place}": size for place, size in enumerate(draw(st.lists(sizes, min_size=1, max_size=6)))})
+    domain = Domain.of({f"x{index}": size for index, size in enumerate(draw(st.lists(sizes, min_size=1, max_size=6)))})
     rows = draw(st.sampled_from([0, 1, 3, 50, 4095, 4097]))
     return domain, random_codes(domain, rows, np.random.default_rng(draw(st.integers(0, 2**32))))
 
@@ -132,9 +132,9 @@ def test_leaves_are_those_that_a_walk_finds(data, table):
 
 def test_many_tiles_are_counted_once_each_and_sparse_runs_merge():
     """More rows than a tile, so that lanes are added up several times and sorted runs are merged."""
-    coins = np.random.default_rng(5)
+    rng = np.random.default_rng(5)
     domain = Domain.of({"a": 7, "b": 300, "c": 4000, "d": 90_000})
-    coded = random_codes(domain, 3 * (1 << 18) + 17, coins)
+    coded = random_codes(domain, 3 * (1 << 18) + 17, rng)
     level = np.arange(300) // 7
     queries = [
         total_query(domain),
@@ -172,9 +172,9 @@ def test_more_cells_than_can_be_numbered_are_refused_by_name_before_anything_is_
 
 
 def test_the_engine_answers_in_order_with_sealed_counts_dense_or_sparse_as_they_fit():
-    coins = np.random.default_rng(2)
+    rng = np.random.default_rng(2)
     domain = Domain.of({"a": 60, "b": 300, "c": 1000, "d": 100})
-    coded = random_codes(domain, 500, coins)
+    coded = random_codes(domain, 500, rng)
     engine = ArrowEngine.from_codes(domain, coded)
     queries = [MarginalQuery(domain, m) for degree in (3, 1, 2) for m in domain.marginals(degree)] * 3
     for query, sealed in zip(queries, engine.count(queries), strict=True):

@@ -166,7 +166,7 @@ def test_the_laws_catch_mutants(monkeypatch: pytest.MonkeyPatch) -> None:
     coded_by_itself(fresh(), array)
     settle = Steps.settle
     with monkeypatch.context() as mutant:
-        mutant.setattr(Integer, "own_places", [])
+        mutant.setattr(Integer, "own_numbers", [])
         with pytest.raises(AssertionError):
             stays_in_its_cell(fresh(), array, seed=1)
     with monkeypatch.context() as mutant:
@@ -221,17 +221,17 @@ def test_a_class_is_drawn_uniformly_from_all_its_values(
     low: int, widths: list[int], heaps: tuple[int, ...], avoid: set[int]
 ) -> None:
     """Ranks in closed form agree with counting one by one: every admissible value, and no other, has its rank."""
-    starts = [low + sum(widths[:place]) for place in range(len(widths))]
+    starts = [low + sum(widths[:index]) for index in range(len(widths))]
     last = low + sum(widths) - 1
     steps = Steps(starts, last, heaps, sorted(avoid))
     numbers = np.arange(low, last + 1)
     cell = steps.cell(numbers.astype(float))
     divisibility = steps.divisibility(numbers.astype(float))
-    for place, one in enumerate(steps._classes):
+    for index, one in enumerate(steps._classes):
         for run in range(len(starts)):
             members = [
                 number for number, at, kind in zip(numbers.tolist(), cell, divisibility, strict=True)
-                if at == run and kind == place and number not in avoid
+                if at == run and kind == index and number not in avoid
             ]  # fmt: skip
             assert one.count[run] == len(members)
             if members:
@@ -405,7 +405,7 @@ class Mislabelled(Grade):
 
 
 class Constant(Grade):
-    def write(self, codes: Any, coins: np.random.Generator) -> pa.Array:
+    def write(self, codes: Any, rng: np.random.Generator) -> pa.Array:
         return pa.array(["a"] * len(codes[0]))
 
 
@@ -415,7 +415,7 @@ CALLS = itertools.count()
 class Restless(Grade):
     """Draws by how often it was asked, not by the seed."""
 
-    def write(self, codes: Any, coins: np.random.Generator) -> pa.Array:
+    def write(self, codes: Any, rng: np.random.Generator) -> pa.Array:
         return pa.array(np.random.default_rng(next(CALLS)).choice(["a", "b", "c"], len(codes[0])))
 
 

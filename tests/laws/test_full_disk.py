@@ -222,8 +222,8 @@ class ShortWrites:
         self._real, self._most = os.write, most
         monkeypatch.setattr(calls.os, "write", self)
 
-    def __call__(self, place, data):
-        return self._real(place, bytes(data[: self._most]))
+    def __call__(self, descriptor, data):
+        return self._real(descriptor, bytes(data[: self._most]))
 
 
 def test_a_journal_that_is_written_in_pieces_is_whole(tmp_path, monkeypatch):
@@ -253,9 +253,9 @@ def test_a_journal_that_cannot_be_written_is_named_and_keeps_its_records(tmp_pat
     before = (tmp_path / "j").read_bytes()
     real = getattr(os, call)
 
-    def full(place, *rest):
+    def full(descriptor, *rest):
         if rest:
-            real(place, bytes(rest[0][:5]))
+            real(descriptor, bytes(rest[0][:5]))
         raise OSError(28, "")
 
     with monkeypatch.context() as patch:

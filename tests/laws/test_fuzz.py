@@ -53,8 +53,8 @@ def test_any_text_is_a_schema_or_a_schema_error(text):
 def test_a_schema_with_lines_moved_about_is_a_schema_or_a_schema_error(data):
     lines = opm.SCHEMA.splitlines()
     for _ in range(data.draw(st.integers(1, 4))):
-        place = data.draw(st.integers(0, len(lines) - 1))
-        lines[place] = data.draw(st.sampled_from(["", lines[place][1:], "  " + lines[place], lines[place] * 2, *lines]))
+        index = data.draw(st.integers(0, len(lines) - 1))
+        lines[index] = data.draw(st.sampled_from(["", lines[index][1:], "  " + lines[index], lines[index] * 2, *lines]))
     try:
         Schema.parse("\n".join(lines))
     except SchemaError:

@@ -43,7 +43,7 @@ class Campaign:
     def __init__(self, folder, server):
         self.server = server
         self.inputs = _made(folder / "inputs")
-        self.coins = random.Random(SEED)
+        self.rng = random.Random(SEED)
         self.kills = Counter()
         self._folder, self._known = folder, {}
         write_inputs(self.inputs)
@@ -73,15 +73,15 @@ class Campaign:
     def kill(self, label, words, folder, where, before=""):
         """Kill a command somewhere, and see that nothing of it lives on and that it said what there is to say."""
         steps, seconds = self._known.get(label, self._known["synth"])
-        number = self.coins.choice(SIGNALS)
+        number = self.rng.choice(SIGNALS)
         unfinished = set(folder.rglob(".*.part"))
-        if self.coins.random() < 0.6:
-            moment = self.coins.choice(["before", "after", "middle"])
-            before += ending(self.coins.randint(1, max(1, steps)), moment, number)
+        if self.rng.random() < 0.6:
+            moment = self.rng.choice(["before", "after", "middle"])
+            before += ending(self.rng.randint(1, max(1, steps)), moment, number)
             running = self.server.start(words, folder, before)
         else:
             running = self.server.start(words, folder, before)
-            time.sleep(self.coins.uniform(0, 1.1 * seconds))
+            time.sleep(self.rng.uniform(0, 1.1 * seconds))
             with contextlib.suppress(ProcessLookupError):
                 os.kill(running.pid, number)
         done = running.wait()
@@ -112,7 +112,7 @@ def _made(folder):
 def kill_synth(campaign, *more):
     folder = campaign.folder("synth")
     Ledger.create(folder / "l", "people", Budget(9.0, 1e-8))
-    for _ in range(campaign.coins.randint(1, 3)):
+    for _ in range(campaign.rng.randint(1, 3)):
         command = next_command(campaign.inputs, folder, *more)
         if command is not None:
             campaign.kill(*command, folder, lambda: where_synth_is(folder, *more))
@@ -156,7 +156,7 @@ def digest(path):
 
 def kill_sample(campaign):
     folder = campaign.folder("sample")
-    for _ in range(campaign.coins.randint(1, 3)):
+    for _ in range(campaign.rng.randint(1, 3)):
         words = parts_words(campaign)
         campaign.kill("sample", words, folder, lambda: where_parts_are(campaign, folder), SMALL_PARTS)
     campaign.finish(parts_words(campaign), folder, SMALL_PARTS)
@@ -242,7 +242,7 @@ def kill_compare(campaign):
         Ledger.create(campaign.folder("grid") / "l", "people", Budget(9.0, 1e-8))
         campaign.learn("compare", compare_words(campaign), folder.parent / "grid")
     Ledger.create(folder / "l", "people", Budget(9.0, 1e-8))
-    for _ in range(campaign.coins.randint(1, 3)):
+    for _ in range(campaign.rng.randint(1, 3)):
         campaign.kill("compare", compare_words(campaign), folder, lambda: where_compare_is(folder))
     campaign.finish(compare_words(campaign), folder)
     assert where_compare_is(folder) == "4 of 4 cells, 2 debits"
@@ -267,7 +267,7 @@ def other_words(campaign):
 
 
 def kill_other(campaign):
-    label = campaign.coins.choice([*other_words(campaign)])
+    label = campaign.rng.choice([*other_words(campaign)])
     folder, words = campaign.folder("other"), other_words(campaign)[label]
 
     def where():
@@ -319,5 +319,5 @@ def test_a_few_kills(campaign, kind):
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="asks /proc who lives")
 def test_many_kills(campaign):
     while campaign.total < KILLS:
-        (kind,) = campaign.coins.choices([*KINDS], [*KINDS.values()])
+        (kind,) = campaign.rng.choices([*KINDS], [*KINDS.values()])
         kind(campaign)

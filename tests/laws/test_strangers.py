@@ -25,7 +25,7 @@ from hedgerow.models import load
 from hedgerow.models.expanded import Expanded
 from hedgerow.models.forests import ONE
 from hedgerow.models.histograms import Histograms, Part
-from hedgerow.models.model import State, block_coins
+from hedgerow.models.model import State, block_rng
 from hedgerow.private.ledger import Ledger
 from hedgerow.release import archive
 from hedgerow.release.bundle import Release, verify
@@ -150,7 +150,7 @@ def trees(sweeps=1, **changes):
     ],
 )
 def test_a_forest_is_walked_only_where_it_stands(changes, complaint):
-    rows = load(SEX, trees()).draw(100, block_coins(0, 0))
+    rows = load(SEX, trees()).draw(100, block_rng(0, 0))
     assert np.array_equal(rows["race"], 5 * rows["sex"])
     with pytest.raises(ReleaseError, match=complaint):
         load(SEX, trees(**changes))
@@ -310,10 +310,10 @@ def test_no_bit_around_the_members_is_free(saved):
             for begin, info in zip(begins, file.infolist(), strict=True)
             for byte in range(info.compress_size)
         }
-    for place in set(range(len(whole))) - packed:
+    for index in set(range(len(whole))) - packed:
         for bit in range(8):
             damaged = bytearray(whole)
-            damaged[place] ^= 1 << bit
+            damaged[index] ^= 1 << bit
             saved.write_bytes(damaged)
             with pytest.raises(ReleaseError):
                 archive.read(saved)
@@ -485,7 +485,7 @@ def test_long_values_are_unpacked_a_few_rows_at_a_time():
     schema = hr.Schema.from_dict({"columns": {"a": {"type": "category", "values": ["x" * (1 << 20), "y"]}}})
     encoding = schema.encoding()
     coded = {"a": np.ones(1100, dtype=np.uint8)}
-    assert [len(part) for part in encoding.decode_in_slices(coded, block_coins(0, 0))] == [1023, 77]
+    assert [len(part) for part in encoding.decode_in_slices(coded, block_rng(0, 0))] == [1023, 77]
 
 
 def test_no_flood_of_rows_where_nobody_said_how_many(forged):

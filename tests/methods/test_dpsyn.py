@@ -15,7 +15,7 @@ from hedgerow.errors import HedgerowError, OptionError
 from hedgerow.methods import build
 from hedgerow.methods.dpsyn import DPSyn, Regime, Thresholds, priced
 from hedgerow.models import load
-from hedgerow.models.model import block_coins
+from hedgerow.models.model import block_rng
 from hedgerow.models.records import Target, shares_of
 from hedgerow.models.segments import Segments
 from hedgerow.private.engines import open_engine
@@ -70,9 +70,9 @@ COUNTS = np.array([[50.0, 50.0], [20.0, 0.0], [50.0, 30.0]])
 
 
 def segments(counts=COUNTS, pool_rows=400, first=None):
-    coins = np.random.default_rng(0)
-    a = coins.integers(0, 4, pool_rows)
-    pool = {"a": a.astype(np.uint8), "b": ((a + (coins.random(pool_rows) < 0.3)) % 3).astype(np.uint8)}
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 4, pool_rows)
+    pool = {"a": a.astype(np.uint8), "b": ((a + (rng.random(pool_rows) < 0.3)) % 3).astype(np.uint8)}
     inner = Domain.of({"a": 4, "b": 3})
     targets = [Target(each, shares_of(pool, inner, each)) for each in [("a",), ("b",), ("a", "b")]]
     return Segments(
@@ -81,14 +81,14 @@ def segments(counts=COUNTS, pool_rows=400, first=None):
 
 
 def test_every_segment_gets_its_number_of_rows():
-    drawn = segments().draw(200, block_coins(0, 0))
+    drawn = segments().draw(200, block_rng(0, 0))
     counted = np.zeros((3, 2))
     np.add.at(counted, (drawn["place"], drawn["year"]), 1)
     np.testing.assert_array_equal(counted, COUNTS)
 
 
 def test_segments_of_equal_size_get_rows_of_their_own():
-    drawn = segments().draw(200, block_coins(0, 0))
+    drawn = segments().draw(200, block_rng(0, 0))
     same = [(drawn["place"] == p) & (drawn["year"] == y) for p, y in ((0, 0), (0, 1), (2, 0))]
     rows = [np.sort(4 * drawn["b"][mask] + drawn["a"][mask], kind="stable").tolist() for mask in same]
     order = [(4 * drawn["b"][mask] + drawn["a"][mask]).tolist() for mask in same]
@@ -99,7 +99,7 @@ def test_segments_of_equal_size_get_rows_of_their_own():
 def test_a_segment_is_closer_to_the_targets_than_random_rows():
     model = segments()
     distances = []
-    for drawn in (model.draw(200, block_coins(0, 0)), model.pool):
+    for drawn in (model.draw(200, block_rng(0, 0)), model.pool):
         rows = {name: codes[:50] for name, codes in drawn.items() if name in ("a", "b")}
         if "place" in drawn:
             mask = (drawn["place"] == 0) & (drawn["year"] == 0)
@@ -112,7 +112,7 @@ def test_a_segment_is_closer_to_the_targets_than_random_rows():
 def test_any_number_of_rows_from_a_saved_model(rows, seed):
     model = segments()
     again = load(DOMAIN, model.state())
-    drawn, repeated = model.draw(rows, block_coins(seed, 0)), again.draw(rows, block_coins(seed, 0))
+    drawn, repeated = model.draw(rows, block_rng(seed, 0)), again.draw(rows, block_rng(seed, 0))
     for attribute in DOMAIN:
         assert len(drawn[attribute.name]) == rows
         assert drawn[attribute.name].dtype == attribute.dtype
@@ -141,7 +141,7 @@ def test_a_search_begins_with_the_first_rows_and_takes_others_where_they_help():
     pool = {name: codes[order] for name, codes in model.pool.items()}
     first = int((pool["a"] == 0).sum())
     narrow = Segments(DOMAIN, ("place", "year"), COUNTS, pool, model.targets, model.weights, first)
-    drawn = narrow.draw(200, block_coins(0, 0))
+    drawn = narrow.draw(200, block_rng(0, 0))
     wanted = model.targets[0].shares
     np.testing.assert_allclose(np.bincount(drawn["a"], minlength=4) / 200, wanted, atol=0.05)
 
@@ -168,18 +168,18 @@ columns:
 
 
 def people(count=3000, seed=0, tilt=0.0):
-    coins = np.random.default_rng(seed)
-    ids = np.repeat(np.arange(count), coins.integers(1, 4, count))
+    rng = np.random.default_rng(seed)
+    ids = np.repeat(np.arange(count), rng.integers(1, 4, count))
     rows = len(ids)
-    a = np.minimum(coins.geometric(0.4 + tilt, rows) - 1, 4)
+    a = np.minimum(rng.geometric(0.4 + tilt, rows) - 1, 4)
     return pa.table(
         {
             "id": ids,
-            "place": coins.integers(0, 4, rows),
-            "year": coins.integers(0, 3, rows),
+            "place": rng.integers(0, 4, rows),
+            "year": rng.integers(0, 3, rows),
             "a": a,
-            "b": (a + (coins.random(rows) < 0.2)) % 3,
-            "c": (a + coins.integers(0, 2, rows)) % 4,
+            "b": (a + (rng.random(rows) < 0.2)) % 3,
+            "c": (a + rng.integers(0, 2, rows)) % 4,
         }
     )
 

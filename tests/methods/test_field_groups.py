@@ -26,11 +26,9 @@ columns:
 
 
 def rows(count=4000):
-    coins = np.random.default_rng(5)
-    a = coins.integers(0, 4, count)
-    return pa.table(
-        {"a": a, "b": (a + coins.integers(0, 2, count)) % 6, "c": coins.integers(0, 5, count), "wage": 100 * a}
-    )
+    rng = np.random.default_rng(5)
+    a = rng.integers(0, 4, count)
+    return pa.table({"a": a, "b": (a + rng.integers(0, 2, count)) % 6, "c": rng.integers(0, 5, count), "wage": 100 * a})
 
 
 def release(method, epsilon=5.0, delta=1e-9, schema=SCHEMA):

@@ -59,8 +59,10 @@ def test_denoised_counts_are_a_histogram_of_the_total(values, std, data):
 def test_an_unordered_column_knows_no_neighbours(values, std, random):
     order = list(range(len(values)))
     random.shuffle(order)
-    plain = denoised(measured(values, std), Attribute("a", len(values), line=0), 1000.0).counts
-    shuffled = denoised(measured([values[place] for place in order], std), Attribute("a", len(values), line=0), 1000.0)
+    plain = denoised(measured(values, std), Attribute("a", len(values), ordered=0), 1000.0).counts
+    shuffled = denoised(
+        measured([values[index] for index in order], std), Attribute("a", len(values), ordered=0), 1000.0
+    )
     assert shuffled.counts == pytest.approx(plain[order])
 
 
@@ -75,7 +77,7 @@ def test_an_ordered_column_borrows_from_its_neighbours_and_knows_how_much_is_lef
     raw, smooth, believed = [], [], []
     for seed in range(20):
         values = rough(HILL, 150, seed)
-        column = denoised(measured(values, 150), Attribute("a", 100, line=100), float(HILL.sum()))
+        column = denoised(measured(values, 150), Attribute("a", 100, ordered=100), float(HILL.sum()))
         raw.append(((values - HILL) ** 2).mean())
         smooth.append(((column.counts - HILL) ** 2).mean())
         believed.append(column.std**2)
@@ -97,13 +99,13 @@ def test_averaging_the_options_is_no_worse_than_the_best_of_them_by_risk(std):
 
 
 def test_an_order_that_nobody_declared_is_found_where_there_is_one():
-    coins = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     values = rough(HILL, 150, 1)
     total = float(HILL.sum())
-    known = denoised(measured(values, 150), Attribute("a", 100, line=100), total)
+    known = denoised(measured(values, 150), Attribute("a", 100, ordered=100), total)
     found = denoised(measured(values, 150), Attribute("a", 100), total)
     assert found.counts == pytest.approx(known.counts)
-    jumbled = coins.permutation(HILL)
+    jumbled = rng.permutation(HILL)
     kept = denoised(measured(rough(jumbled, 20, 2), 20), Attribute("a", 100), total)
     assert np.abs(kept.counts - jumbled).max() < 6 * 20
 
@@ -111,14 +113,14 @@ def test_an_order_that_nobody_declared_is_found_where_there_is_one():
 def test_a_spike_stays_a_spike():
     truth = HILL.copy()
     truth[60] += 20_000
-    column = denoised(measured(rough(truth, 150, 3), 150), Attribute("a", 100, line=100), float(truth.sum()))
+    column = denoised(measured(rough(truth, 150, 3), 150), Attribute("a", 100, ordered=100), float(truth.sum()))
     assert column.counts[60] == pytest.approx(truth[60], abs=6 * 150)
     assert column.counts[59] == pytest.approx(truth[59], abs=3 * 150)
 
 
 def test_codes_beyond_the_line_are_not_smoothed_into_it():
     truth = np.concatenate([HILL, [9000.0, 0.0]])
-    column = denoised(measured(rough(truth, 100, 4), 100), Attribute("a", 102, line=100), float(truth.sum()))
+    column = denoised(measured(rough(truth, 100, 4), 100), Attribute("a", 102, ordered=100), float(truth.sum()))
     assert column.counts[100] == pytest.approx(9000, abs=600)
     assert column.counts[101] < 400
 
@@ -126,7 +128,7 @@ def test_codes_beyond_the_line_are_not_smoothed_into_it():
 def test_a_column_of_very_many_codes_is_quick_to_smooth():
     """A convolution by definition would take 10¹¹ steps."""
     truth = np.full(200_000, 5.0)
-    column = denoised(measured(rough(truth, 20, 5), 20), Attribute("a", 200_000, line=200_000), float(truth.sum()))
+    column = denoised(measured(rough(truth, 20, 5), 20), Attribute("a", 200_000, ordered=200_000), float(truth.sum()))
     assert np.abs(column.counts - 5).mean() < 2
 
 
@@ -160,14 +162,14 @@ def test_what_could_be_merged_further_holds_enough(values, order, finest):
         inside = int(mapping[line - 1]) + 1
         assert not np.isin(mapping[line:], mapping[:line]).any()
         assert all(held[i] + held[i + 1] >= least for i in range(inside - 1))
-        assert recoding.target()["a"].line in (inside, len(values), line)
+        assert recoding.target()["a"].ordered in (inside, len(values), line)
     else:
         assert len(held) < 2 or np.sort(held)[:2].sum() >= least
 
 
 def test_independent_columns_come_back_whole():
-    coins = np.random.default_rng(6)
-    counts = {"a": coins.integers(0, 90, 40), "b": coins.integers(0, 90, 30)}
+    rng = np.random.default_rng(6)
+    counts = {"a": rng.integers(0, 90, 40), "b": rng.integers(0, 90, 30)}
     counts["b"][0] += counts["a"].sum() - counts["b"].sum()
     columns = columns_of(counts, {"a": 40, "b": 0})
     recoding = columns.coarsening(8.0)
@@ -194,7 +196,7 @@ def test_views_hold_the_workload(sizes, degree):
 
 def test_sixteen_bits_are_covered_by_a_steiner_system():
     """140 quadruples hold each of the 560 triples exactly once: no covering by quadruples has fewer."""
-    domain = Domain.of({f"x{place:02}": 2 for place in range(16)})
+    domain = Domain.of({f"x{index:02}": 2 for index in range(16)})
     views = covering(domain, Workload.degree(domain, 3).weights)
     assert len(views) == 140
     assert {len(view) for view in views} == {4}
@@ -249,12 +251,12 @@ def kinds(release):
 
 
 def bits(rows, columns=8, seed=0):
-    coins = np.random.default_rng(seed)
-    before = coins.integers(0, 2, rows)
+    rng = np.random.default_rng(seed)
+    before = rng.integers(0, 2, rows)
     table = {}
-    for place in range(columns):
-        before = np.where(coins.random(rows) < 0.8, before, coins.integers(0, 2, rows))
-        table[f"x{place}"] = before
+    for index in range(columns):
+        before = np.where(rng.random(rows) < 0.8, before, rng.integers(0, 2, rows))
+        table[f"x{index}"] = before
     text = "columns:\n" + "".join(f"  {name}: {{type: code, size: 2}}\n" for name in table)
     return pa.table(table), hr.Schema.parse(text)
 
@@ -334,17 +336,17 @@ def test_a_public_table_is_where_the_model_starts():
 
 
 def test_merged_codes_keep_their_line():
-    domain = Domain([Attribute("a", 6, line=4)])
-    assert Recoding(domain, {"a": np.array([0, 0, 1, 1, 2, 3])}).target()["a"].line == 2
-    assert Recoding(domain, {"a": np.array([0, 1, 0, 1, 2, 3])}).target()["a"].line == 0
-    assert Recoding(domain, {"a": np.array([0, 0, 1, 1, 1, 2])}).target()["a"].line == 0
+    domain = Domain([Attribute("a", 6, ordered=4)])
+    assert Recoding(domain, {"a": np.array([0, 0, 1, 1, 2, 3])}).target()["a"].ordered == 2
+    assert Recoding(domain, {"a": np.array([0, 1, 0, 1, 2, 3])}).target()["a"].ordered == 0
+    assert Recoding(domain, {"a": np.array([0, 0, 1, 1, 1, 2])}).target()["a"].ordered == 0
 
 
 def test_pairs_beyond_the_model_are_measured_where_they_can_be_seen():
     """Six columns that all copy one: with room for few pairs in the model, the others are given to its rows."""
-    coins = np.random.default_rng(0)
-    hidden = coins.integers(0, 6, 20_000)
-    table = {f"x{i}": np.where(coins.random(20_000) < 0.7, hidden, coins.integers(0, 6, 20_000)) for i in range(6)}
+    rng = np.random.default_rng(0)
+    hidden = rng.integers(0, 6, 20_000)
+    table = {f"x{i}": np.where(rng.random(20_000) < 0.7, hidden, rng.integers(0, 6, 20_000)) for i in range(6)}
     schema = hr.Schema.parse("columns:\n" + "".join(f"  {name}: {{type: code, size: 6}}\n" for name in table))
     encoding = schema.encoding()
     errors = []
@@ -406,21 +408,21 @@ def test_hardly_any_noise_is_no_trouble(epsilon, delta, method):
 def test_a_wide_marginal_does_not_hide_the_narrow_ones():
     class Public:
         domain = Domain.of({"a": 2500, "b": 2500, "c": 4, "d": 4})
-        coins = np.random.default_rng(0)
+        rng = np.random.default_rng(0)
 
     pairs = list(Public.domain.marginals(2))
     assert set(rounds.drawn_by_lot(Public, pairs)) == set(pairs) - {("a", "b")}
 
 
 def test_hundreds_of_columns_have_a_size():
-    domain = Domain.of({f"x{place}": 10 for place in range(320)})
+    domain = Domain.of({f"x{index}": 10 for index in range(320)})
     assert size(domain, itertools.combinations(domain.names, 2)) == np.inf
 
 
 def test_a_public_table_of_wide_columns_starts_a_model_that_fits():
-    coins = np.random.default_rng(3)
-    codes = coins.integers(0, 20_000, 500)
-    table = pa.table({"a": codes, "b": codes, "c": coins.integers(0, 3, 500)})
+    rng = np.random.default_rng(3)
+    codes = rng.integers(0, 20_000, 500)
+    table = pa.table({"a": codes, "b": codes, "c": rng.integers(0, 3, 500)})
     schema = hr.Schema.parse(
         "columns: {a: {type: code, size: 20000}, b: {type: code, size: 20000}, c: {type: code, size: 3}}"
     )

@@ -27,9 +27,9 @@ columns:
 
 
 def rows(count=20_000):
-    coins = np.random.default_rng(5)
-    city, sex = coins.integers(0, 4, count), coins.integers(0, 2, count)
-    wage = np.minimum(999, 100 * city + 400 * sex + 10 * coins.integers(0, 3, count))
+    rng = np.random.default_rng(5)
+    city, sex = rng.integers(0, 4, count), rng.integers(0, 2, count)
+    wage = np.minimum(999, 100 * city + 400 * sex + 10 * rng.integers(0, 3, count))
     return pa.table({"city": city, "sex": sex, "work": (city * 2 + sex) % 5, "wage": wage})
 
 
@@ -77,9 +77,9 @@ def test_wages_are_read_in_five_levels_where_the_released_code_does():
     }
     each = next(each for each in levelled if len(each.attributes) == 2)
     query = Wanted(domain.marginal(each.attributes), each.weight, each.levels).query(domain)
-    place = query.attributes.index("INCWAGE")
-    assert query.shape[place] == 5
-    assert [np.flatnonzero(query.levels[place] == level).tolist() for level in range(4)] == [
+    index = query.attributes.index("INCWAGE")
+    assert query.shape[index] == 5
+    assert [np.flatnonzero(query.levels[index] == level).tolist() for level in range(4)] == [
         [0],
         list(range(1, 10)),
         list(range(10, 20)),

@@ -25,7 +25,7 @@ class Public:
 
     def __init__(self, domain, columns):
         self.domain, self.columns = domain, columns
-        self.coins = np.random.default_rng(0)
+        self.rng = np.random.default_rng(0)
 
 
 CURATOR = Public(Domain.of({"a": 2, "b": 3, "b:heap": 2, "c": 4}), {"a": ("a",), "b": ("b", "b:heap"), "c": ("c",)})
@@ -43,7 +43,7 @@ def test_a_workload_is_a_degree_or_a_file_of_columns(tmp_path):
 
 @pytest.mark.parametrize(("columns", "degree"), [(107, 3), (108, 2), (700, 2)])
 def test_the_degree_is_lowered_on_tables_of_very_many_columns(columns, degree):
-    domain = Domain.of({f"c{place}": 2 for place in range(columns)})
+    domain = Domain.of({f"c{index}": 2 for index in range(columns)})
     assert {len(marginal) for marginal in workload_of(Public(domain, {}), "3").weights} == {degree}
 
 

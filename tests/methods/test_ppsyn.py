@@ -119,7 +119,7 @@ def test_a_round_costs_more_when_the_last_one_told_little(budget, least, moved):
 def test_a_round_considers_no_more_cells_than_it_can_and_pairs_first(monkeypatch):
     class Public:
         domain = Domain.of({f"a{i}": 4 for i in range(8)})
-        coins = np.random.default_rng(0)
+        rng = np.random.default_rng(0)
 
     marginals = [*Public.domain.marginals(3), *Public.domain.marginals(2)]
     assert drawn_by_lot(Public, marginals) == marginals
@@ -241,7 +241,7 @@ def experiments(monkeypatch):
 def test_the_write_ups_workload_is_that_of_adult(experiments):
     """210 marginals of three and 37 of five attributes have at most 10,000 cells."""
     sizes = (85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2)
-    domain = Domain.of({f"a{place}": size for place, size in enumerate(sizes)})
+    domain = Domain.of({f"a{index}": size for index, size in enumerate(sizes)})
     assert [len(experiments.workload(domain, degree)) for degree in (3, 5)] == [210, 37]
 
 

@@ -30,8 +30,8 @@ def relations(columns, sizes=None):
 
 
 def test_a_copy_tells_everything_and_an_independent_column_nothing():
-    coins = np.random.default_rng(2)
-    a, b = coins.integers(0, 8, 5000), coins.integers(0, 8, 5000)
+    rng = np.random.default_rng(2)
+    a, b = rng.integers(0, 8, 5000), rng.integers(0, 8, 5000)
     found = relations({"a": a, "copy": a[:], "b": b}).information()
     assert found["a", "copy"] == pytest.approx(np.log(8), abs=0.02)
     assert abs(found["a", "b"]) < 0.02
@@ -39,15 +39,15 @@ def test_a_copy_tells_everything_and_an_independent_column_nothing():
 
 def test_wide_columns_of_few_rows_do_not_look_related():
     """By plain counts these two share about 3.6 of 4.6 nats, because most cells hold one row."""
-    coins = np.random.default_rng(3)
-    a, b = coins.integers(0, 120, 300), coins.integers(0, 120, 300)
+    rng = np.random.default_rng(3)
+    a, b = rng.integers(0, 120, 300), rng.integers(0, 120, 300)
     assert abs(relations({"a": a, "b": b}).information()["a", "b"]) < 0.15
 
 
 def test_a_tree_misses_what_only_three_columns_show():
     """Two coins and whether they agree: by pairs 8 cells of 1/8, in truth 4 of 1/4, so an L1 distance of 1."""
-    coins = np.random.default_rng(4)
-    a, b, free = coins.integers(0, 2, 8000), coins.integers(0, 2, 8000), coins.integers(0, 5, 8000)
+    rng = np.random.default_rng(4)
+    a, b, free = rng.integers(0, 2, 8000), rng.integers(0, 2, 8000), rng.integers(0, 5, 8000)
     found = relations({"a": a, "b": b, "agree": a ^ b, "free": free})
     assert found.missed("a", "b", "agree") == pytest.approx(1, abs=0.05)
     assert found.missed("agree", "a", "b") == pytest.approx(1, abs=0.05)
@@ -55,17 +55,17 @@ def test_a_tree_misses_what_only_three_columns_show():
 
 
 def test_a_tree_misses_nothing_of_a_chain_even_in_few_rows():
-    coins = np.random.default_rng(5)
-    a = coins.integers(0, 6, 400)
-    left, right = (a * 5 + coins.integers(0, 12, 400) for _ in range(2))
+    rng = np.random.default_rng(5)
+    a = rng.integers(0, 6, 400)
+    left, right = (a * 5 + rng.integers(0, 12, 400) for _ in range(2))
     assert abs(relations({"a": a, "left": left, "right": right}).missed("a", "left", "right")) < 0.1
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60))
 def test_codes_that_do_not_occur_and_names_of_codes_change_nothing(seed, rows):
-    coins = np.random.default_rng(seed)
-    columns = {name: coins.integers(0, 3, rows) for name in "abc"}
+    rng = np.random.default_rng(seed)
+    columns = {name: rng.integers(0, 3, rows) for name in "abc"}
     spread = {name: np.array([7, 300, 70_000])[codes] for name, codes in columns.items()}
     plain, wide = relations(columns), relations(spread, dict.fromkeys("abc", 70_001))
     assert plain.information() == wide.information()
@@ -114,18 +114,18 @@ columns:
 
 def planted(seed, count=3000):
     """c tells a, and b mostly the hundreds of the wage; d is b, or nothing where the wage is not round."""
-    coins = np.random.default_rng(seed)
-    a, b, odd = coins.integers(0, 4, count), coins.integers(0, 3, count), coins.integers(0, 2, count)
-    hundreds = np.where(coins.random(count) < 0.9, b, coins.integers(0, 3, count))
-    c, d = 2 * a + coins.integers(0, 2, count), np.where(odd, 0, b)
+    rng = np.random.default_rng(seed)
+    a, b, odd = rng.integers(0, 4, count), rng.integers(0, 3, count), rng.integers(0, 2, count)
+    hundreds = np.where(rng.random(count) < 0.9, b, rng.integers(0, 3, count))
+    c, d = 2 * a + rng.integers(0, 2, count), np.where(odd, 0, b)
     return pa.table({"a": a, "b": b, "c": c, "d": d, "wage": 100 * hundreds + 5 * odd})
 
 
 def loose(seed, count=3000):
     """The same columns, each shuffled by itself."""
-    coins = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     table = planted(seed, count)
-    return pa.table({name: table[name].to_numpy()[coins.permutation(count)] for name in table.column_names})
+    return pa.table({name: table[name].to_numpy()[rng.permutation(count)] for name in table.column_names})
 
 
 def asked(method, private, public):

@@ -12,7 +12,7 @@ from hedgerow.errors import LimitError, OptionError
 from hedgerow.methods import build
 from hedgerow.methods.rdt import RDT
 from hedgerow.models.histograms import Histograms
-from hedgerow.models.model import block_coins
+from hedgerow.models.model import block_rng
 from hedgerow.private.ledger import Ledger
 from hedgerow.progress import Limits, Progress
 from hedgerow.samples import opm
@@ -125,7 +125,7 @@ def test_shrinking_helps_where_leaves_are_noisy(table):
     real = encoding.encode(table.combine_chunks())
 
     def error(made):
-        rows = made.model.draw(20_000, block_coins(0, 0))
+        rows = made.model.draw(20_000, block_rng(0, 0))
         sizes = {attribute.name: attribute.size for attribute in encoding.domain}
         shares = [(np.bincount(t[n], minlength=sizes[n]) for t in (real, rows)) for n in sizes]
         return np.mean([np.abs(ours - theirs).sum() for ours, theirs in shares])

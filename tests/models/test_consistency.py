@@ -27,7 +27,7 @@ views = st.lists(st.sampled_from(SETS), min_size=1, max_size=5, unique=True).fla
 
 def made(drawn):
     sets, weights, seed = drawn
-    return [view(each, seed + place, weight) for place, (each, weight) in enumerate(zip(sets, weights, strict=True))]
+    return [view(each, seed + index, weight) for index, (each, weight) in enumerate(zip(sets, weights, strict=True))]
 
 
 def disagreement(found):
@@ -74,11 +74,11 @@ def test_the_average_weighs_by_precision():
 
 
 def test_averaging_views_of_the_same_counts_takes_noise_away():
-    coins = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     truth = np.full(4, 100.0)
     errors = {1: [], 6: []}
     for _ in range(200):
-        found = [View(("c", f"x{place}"), coins.normal(50.0, 5.0, (4, 2))) for place in range(6)]
+        found = [View(("c", f"x{index}"), rng.normal(50.0, 5.0, (4, 2))) for index in range(6)]
         for count, kept in errors.items():
             kept.append(np.abs(agree(found[:count], 400.0)[0].onto(("c",)) - truth).mean())
     assert np.mean(errors[6]) < 0.6 * np.mean(errors[1])

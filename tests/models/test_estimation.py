@@ -22,19 +22,19 @@ from models_by_hand import joint, marginal_of, measured, models, structures
 
 
 def noisy(domain, table, marginals, std, seed):
-    coins = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     answers = [marginal_of(table, domain, marginal) for marginal in marginals]
     return [
-        measured(domain, marginal, np.rint(answer + coins.normal(0, std, answer.shape)).astype(np.int64), std)
+        measured(domain, marginal, np.rint(answer + rng.normal(0, std, answer.shape)).astype(np.int64), std)
         for marginal, answer in zip(marginals, answers, strict=True)
     ]
 
 
 def random_table(domain, rows, seed, concentration=0.3):
-    coins = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     shape = domain.shape(domain.names)
-    shares = coins.dirichlet(np.full(math.prod(shape), concentration))
-    return coins.multinomial(rows, shares).reshape(shape).astype(float)
+    shares = rng.dirichlet(np.full(math.prod(shape), concentration))
+    return rng.multinomial(rows, shares).reshape(shape).astype(float)
 
 
 @given(models(spread=1.0))
@@ -256,19 +256,19 @@ def test_mirror_descent_reaches_the_same_loss(monkeypatch):
 def test_projection_is_onto_what_distributions_can_answer(structure, seed):
     """Idempotent, orthogonal, and the identity on the answers of a model."""
     domain, cliques = structure
-    coins = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     measurements = [
-        measured(domain, clique, coins.integers(0, 100, domain.cells(clique)), std=coins.uniform(1, 5))
+        measured(domain, clique, rng.integers(0, 100, domain.cells(clique)), std=rng.uniform(1, 5))
         for clique in cliques
     ]
     made = plan(domain, cliques)
     terms = Terms(made, measurements)
-    vector = coins.normal(size=len(terms))
+    vector = rng.normal(size=len(terms))
     once = terms.projected(vector)
     np.testing.assert_allclose(terms.projected(once), once, atol=1e-9)
     assert abs(inner(once, vector - once)) < 1e-9 * max(1, len(terms))
     marginals = np.empty(made.leaf_cells)
-    made.network().calibrate(coins.normal(size=made.leaf_cells), marginals)
+    made.network().calibrate(rng.normal(size=made.leaf_cells), marginals)
     answers = terms.answers(100 * marginals)
     np.testing.assert_allclose(terms.projected(answers), answers, atol=1e-9 * 100)
 
@@ -276,19 +276,18 @@ def test_projection_is_onto_what_distributions_can_answer(structure, seed):
 @given(structures(), st.integers(0, 2**32 - 1))
 def test_potentials_are_the_adjoint_of_answers(structure, seed):
     domain, cliques = structure
-    coins = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     measurements = [
-        measured(domain, clique, coins.integers(0, 9, domain.cells(clique)), std=coins.uniform(1, 5))
-        for clique in cliques
+        measured(domain, clique, rng.integers(0, 9, domain.cells(clique)), std=rng.uniform(1, 5)) for clique in cliques
     ]
     coarse = [
-        measured(domain, clique, [1, 2], blocks=np.r_[0, 1, coins.integers(-1, 2, domain.cells(clique) - 2)])
+        measured(domain, clique, [1, 2], blocks=np.r_[0, 1, rng.integers(-1, 2, domain.cells(clique) - 2)])
         for clique in cliques
         if domain.cells(clique) > 1
     ]
     made = plan(domain, cliques)
     terms = Terms(made, [*measurements, *coarse])
-    multipliers, marginals = coins.normal(size=len(terms)), coins.normal(size=made.leaf_cells)
+    multipliers, marginals = rng.normal(size=len(terms)), rng.normal(size=made.leaf_cells)
     lifted = terms.potentials(np.zeros(made.leaf_cells), multipliers, -1.0)
     assert inner(lifted, marginals) == pytest.approx(inner(multipliers, terms.answers(marginals)), abs=1e-9)
 

@@ -130,8 +130,8 @@ def test_joined_leaves_change_no_answer(spread):
 @given(models(), st.data())
 def test_structural_zeros_stay_zero(model, data):
     """Cells with potential −∞ have no mass, in any marginal."""
-    coins = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
-    potentials = np.where(coins.random(model.plan.leaf_cells) < 0.2, -np.inf, model.potentials)
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    potentials = np.where(rng.random(model.plan.leaf_cells) < 0.2, -np.inf, model.potentials)
     for place in model.plan.leaf_places:
         potentials[place.start] = 0.0  # the all-zero row stays possible
     zeroed = GraphicalModel(model.plan, potentials, model.total)
@@ -186,9 +186,9 @@ def test_a_damaged_state_is_refused():
 
 def test_what_is_too_large_is_sampled_with_a_stated_error(monkeypatch):
     domain = Domain.of({"a": 4, "b": 4, "c": 4})
-    coins = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     structure = plan(domain, [("a", "b"), ("b", "c")])
-    model = GraphicalModel(structure, coins.normal(size=structure.leaf_cells), 1000.0)
+    model = GraphicalModel(structure, rng.normal(size=structure.leaf_cells), 1000.0)
     exact = model.marginal(("a", "c"))
     assert model.is_exact(("a", "c"))
     monkeypatch.setattr(inference, "EXACT_WORK", 20)

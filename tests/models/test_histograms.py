@@ -15,7 +15,7 @@ from hedgerow.methods.shared.compression import compress
 from hedgerow.models import load
 from hedgerow.models.expanded import Expanded
 from hedgerow.models.histograms import Histograms, Part, project_to_simplex, systematic
-from hedgerow.models.model import BLOCK_ROWS, block_coins, block_sizes
+from hedgerow.models.model import BLOCK_ROWS, block_rng, block_sizes
 
 DOMAIN = Domain.of({"a": 3, "b": 4, "c": 2})
 
@@ -62,7 +62,7 @@ def test_projection_is_feasible_and_the_nearest(values, total):
 
 def test_columns_of_a_histogram_model_are_independent():
     model = Histograms(DOMAIN, [Part((a.name,), np.ones(a.size)) for a in DOMAIN], 100)
-    rows = model.draw(60_000, block_coins(0, 0))
+    rows = model.draw(60_000, block_rng(0, 0))
     table = np.histogram2d(rows["a"], rows["b"], bins=[3, 4])[0]
     assert np.abs(table - 5000).max() < 5000 * 0.08
 
@@ -84,7 +84,7 @@ def test_models_keep_the_laws_and_read_back():
     check_model(model)
     assert model.marginal(("b",)) == pytest.approx([10, 22.5, 20, 7.5])
     assert load(DOMAIN, model.state()).marginal(("a", "b")) == pytest.approx(model.marginal(("a", "b")))
-    drawn = np.bincount(model.draw(6000, block_coins(0, 0))["b"], minlength=4)
+    drawn = np.bincount(model.draw(6000, block_rng(0, 0))["b"], minlength=4)
     assert np.abs(drawn - [1000, 2250, 2000, 750]).max() <= 2
 
 
@@ -115,8 +115,8 @@ def test_the_total_weighs_measurements_by_their_precision():
     assert estimated_total([Measurement(MarginalQuery(DOMAIN, ()), np.array([-40]), noise)]) == 1.0
 
 
-def test_blocks_cover_the_rows_and_have_coins_of_their_own():
+def test_blocks_cover_the_rows_and_have_an_rng_of_their_own():
     assert list(block_sizes(0)) == []
     assert list(block_sizes(BLOCK_ROWS + 1)) == [BLOCK_ROWS, 1]
-    draws = {block_coins(seed, block).integers(1 << 62) for seed in range(5) for block in range(5)}
+    draws = {block_rng(seed, block).integers(1 << 62) for seed in range(5) for block in range(5)}
     assert len(draws) == 25

@@ -16,17 +16,17 @@ from hedgerow.methods.privsyn import merged_cliques, trade_off
 from hedgerow.methods.shared.views import pooled, shrunk
 from hedgerow.models import load
 from hedgerow.models.consistency import View
-from hedgerow.models.model import block_coins
+from hedgerow.models.model import block_rng
 from hedgerow.models.records import Records, Target, shares_of
 from hedgerow.samples import opm
 
 
 def chain(attributes, size, rows, seed=0):
     """Columns of which each follows the one before it."""
-    coins = np.random.default_rng(seed)
-    table, last = {}, coins.integers(0, size, rows)
+    rng = np.random.default_rng(seed)
+    table, last = {}, rng.integers(0, size, rows)
     for number in range(attributes):
-        last = np.where(coins.random(rows) < 0.6, (3 * last + 1) % size, coins.integers(0, size, rows))
+        last = np.where(rng.random(rows) < 0.6, (3 * last + 1) % size, rng.integers(0, size, rows))
         table[f"x{number}"] = last.astype(np.uint8)
     return Domain.of({f"x{number}": size for number in range(attributes)}), table
 
@@ -47,7 +47,7 @@ def update(rows, sizes, targets, iterations, exchanges=0, seed=1):
     _records.update(
         columns,
         sizes,
-        [list(places) for places, _ in targets],
+        [list(indices) for indices, _ in targets],
         [np.array(shares, dtype=float) for _, shares in targets],
         iterations,
         0.84,
@@ -61,7 +61,7 @@ def update(rows, sizes, targets, iterations, exchanges=0, seed=1):
 def test_rows_come_closer_to_all_pairs_than_a_sample_of_the_table_is():
     domain, table = chain(8, 5, 40_000)
     model = model_of(domain, table)
-    drawn = model.draw(4000, block_coins(0, 0))
+    drawn = model.draw(4000, block_rng(0, 0))
     sample = {name: codes[:4000] for name, codes in table.items()}
     assert distance(drawn, model.targets, domain) < 0.8 * distance(sample, model.targets, domain)
 
@@ -93,9 +93,9 @@ def test_duplicates_bring_their_other_values_along():
 def test_exchanges_keep_every_column_and_never_lose():
     domain, table = chain(5, 4, 2000)
     goals = [Target(pair, shares_of(table, domain, pair)) for pair in domain.marginals(2)]
-    targets = [([domain.place(name) for name in goal.marginal], goal.shares.reshape(-1)) for goal in goals]
-    coins = np.random.default_rng(3)
-    start = [coins.permutation(codes) for codes in table.values()]
+    targets = [([domain.index(name) for name in goal.marginal], goal.shares.reshape(-1)) for goal in goals]
+    rng = np.random.default_rng(3)
+    start = [rng.permutation(codes) for codes in table.values()]
     losses = []
     for exchanges in (0, 1, 5):
         found = update(start, [4] * 5, targets, 0, exchanges)
@@ -106,11 +106,11 @@ def test_exchanges_keep_every_column_and_never_lose():
 
 
 @given(st.integers(0, 50), st.integers(0, 3))
-def test_any_number_of_rows_fits_the_domain_and_depends_on_the_coins_alone(rows, seed):
+def test_any_number_of_rows_fits_the_domain_and_depends_on_the_rng_alone(rows, seed):
     domain, table = chain(3, 4, 500)
     model = model_of(domain, table)
     again = load(domain, model.state())
-    drawn, repeated = model.draw(rows, block_coins(seed, 0)), again.draw(rows, block_coins(seed, 0))
+    drawn, repeated = model.draw(rows, block_rng(seed, 0)), again.draw(rows, block_rng(seed, 0))
     for name in domain.names:
         assert len(drawn[name]) == rows
         assert drawn[name].dtype == domain[name].dtype
@@ -119,7 +119,7 @@ def test_any_number_of_rows_fits_the_domain_and_depends_on_the_coins_alone(rows,
 
 def test_an_attribute_without_a_target_is_uniform():
     domain = Domain.of({"x": 2, "free": 4})
-    drawn = Records(domain, [Target(("x",), np.array([0.25, 0.75]))], 100).draw(400, block_coins(0, 0))
+    drawn = Records(domain, [Target(("x",), np.array([0.25, 0.75]))], 100).draw(400, block_rng(0, 0))
     np.testing.assert_array_equal(np.bincount(drawn["free"]), [100] * 4)
     np.testing.assert_array_equal(np.bincount(drawn["x"]), [100, 300])
 
@@ -135,15 +135,15 @@ def test_targets_must_be_distributions(shares):
 
 def total_error(chosen, losses, cells, noise):
     power = 2 / 3 if noise.kind == "gaussian" else 1 / 2
-    load = sum(cells[place] ** power for place in chosen)
+    load = sum(cells[index] ** power for index in chosen)
     return noise.mean_absolute * load ** (1 / power) + sum(np.delete(losses, list(chosen)))
 
 
 @given(st.integers(0, 10_000), st.sampled_from(["gaussian", "laplace"]))
 def test_greedy_selection_is_no_worse_than_nothing_or_everything_and_locally_best(seed, kind):
-    coins = np.random.default_rng(seed)
-    losses, cells = coins.uniform(0, 1000, 6), coins.integers(4, 400, 6).astype(float)
-    noise = Noise(kind, float(coins.uniform(0.1, 20)))
+    rng = np.random.default_rng(seed)
+    losses, cells = rng.uniform(0, 1000, 6), rng.integers(4, 400, 6).astype(float)
+    noise = Noise(kind, float(rng.uniform(0.1, 20)))
     chosen = trade_off(losses, cells, noise)
     error = total_error(chosen, losses, cells, noise)
     assert error <= total_error((), losses, cells, noise) + 1e-6
@@ -193,22 +193,22 @@ def test_views_of_one_marginal_are_averaged_by_precision():
 
 @given(st.integers(0, 1000))
 def test_shrinking_lies_between_the_measured_and_the_prior_and_follows_the_evidence(seed):
-    coins = np.random.default_rng(seed)
-    prior = coins.uniform(0, 100, 50)
-    near = View(("a",), prior + coins.normal(0, 5.0, 50), 1 / 25)
-    far = View(("a",), prior + coins.normal(0, 500.0, 50), 1 / 25)
+    rng = np.random.default_rng(seed)
+    prior = rng.uniform(0, 100, 50)
+    near = View(("a",), prior + rng.normal(0, 5.0, 50), 1 / 25)
+    far = View(("a",), prior + rng.normal(0, 500.0, 50), 1 / 25)
     assert np.abs(shrunk(near, prior).counts - prior).sum() <= np.abs(near.counts - prior).sum()
     np.testing.assert_allclose(shrunk(far, prior).counts, far.counts, rtol=0.01, atol=1.0)
 
 
 def test_shrinking_beats_both_sources_on_average():
-    coins = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     errors = np.zeros(3)
     for _ in range(200):
-        truth = coins.uniform(0, 100, 60)
-        prior, measured = truth + coins.normal(0, 8.0, 60), truth + coins.normal(0, 8.0, 60)
-        for place, found in enumerate((shrunk(View(("a",), measured, 1 / 64), prior).counts, measured, prior)):
-            errors[place] += ((found - truth) ** 2).sum()
+        truth = rng.uniform(0, 100, 60)
+        prior, measured = truth + rng.normal(0, 8.0, 60), truth + rng.normal(0, 8.0, 60)
+        for index, found in enumerate((shrunk(View(("a",), measured, 1 / 64), prior).counts, measured, prior)):
+            errors[index] += ((found - truth) ** 2).sum()
     assert errors[0] < 0.7 * min(errors[1:])
 
 

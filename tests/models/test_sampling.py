@@ -9,7 +9,7 @@ from hedgerow.coded.domain import Domain
 from hedgerow.models import load
 from hedgerow.models.graphical.junction import plan
 from hedgerow.models.graphical.model import GraphicalModel
-from hedgerow.models.model import block_coins
+from hedgerow.models.model import block_rng
 from models_by_hand import joint, models
 
 
@@ -22,7 +22,7 @@ def counts(domain, rows, marginal):
 
 
 @given(models(), st.integers(0, 3000), st.integers(0, 2**32 - 1))
-def test_rows_fit_the_domain_and_depend_on_the_coins_alone(model, rows, seed):
+def test_rows_fit_the_domain_and_depend_on_the_rng_alone(model, rows, seed):
     first = model.draw(rows, np.random.default_rng(seed))
     second = model.draw(rows, np.random.default_rng(seed))
     for attribute in model.domain:
@@ -33,7 +33,7 @@ def test_rows_fit_the_domain_and_depend_on_the_coins_alone(model, rows, seed):
         assert (codes == second[attribute.name]).all()
 
 
-def test_other_coins_draw_other_rows():
+def test_another_rng_draws_other_rows():
     model = GraphicalModel.uniform(Domain.of({"a": 100, "b": 100}), 1)
     first, second = (model.draw(1000, np.random.default_rng(seed)) for seed in (0, 1))
     assert (first["a"] != second["a"]).any()
@@ -72,8 +72,8 @@ def test_conditionally_independent_columns_stay_so(method):
     """b and c depend on a alone. A sampler that fills groups in order would make them perfectly correlated."""
     domain = Domain.of({"a": 3, "b": 10, "c": 10})
     structure = plan(domain, [("a", "b"), ("a", "c")])
-    coins = np.random.default_rng(0)
-    model = GraphicalModel(structure, coins.normal(size=structure.leaf_cells), 1.0)
+    rng = np.random.default_rng(0)
+    model = GraphicalModel(structure, rng.normal(size=structure.leaf_cells), 1.0)
     drawn = getattr(model, method)(90_000, np.random.default_rng(1))
     for value in range(3):
         group = drawn["a"] == value
@@ -103,10 +103,10 @@ def test_every_row_is_as_likely_as_any_other(rows):
     domain = Domain.of({"a": 2, "b": 3})
     potentials = np.log([0.2, 0.8, 0.5, 0.3, 0.2])
     model = GraphicalModel(plan(domain, [("a",), ("b",)]), potentials, 1.0)
-    coins, draws = np.random.default_rng(5), 20_000
+    rng, draws = np.random.default_rng(5), 20_000
     found = np.zeros((rows, 2, 3))
     for _ in range(draws):
-        drawn = model.draw(rows, coins)
+        drawn = model.draw(rows, rng)
         found[np.arange(rows), drawn["a"], drawn["b"]] += 1
     expected = model.marginal(("a", "b")) * draws
     assert (np.abs(found - expected) < 6.5 * np.sqrt(expected)).all()
@@ -143,8 +143,8 @@ def test_sparse_groups_give_the_same_law():
     """More cells of neighbours than rows take the sorting path; the conditional law is the same."""
     domain = Domain.of({"a": 300, "b": 300, "c": 4})
     structure = plan(domain, [("a", "c"), ("b", "c"), ("a", "b")], order=["c", "a", "b"])
-    coins = np.random.default_rng(0)
-    model = GraphicalModel(structure, coins.normal(size=structure.leaf_cells), 1.0)
+    rng = np.random.default_rng(0)
+    model = GraphicalModel(structure, rng.normal(size=structure.leaf_cells), 1.0)
     assert structure.layout.cells(structure.buckets[0].message) == 90_000
     rows = 20_000  # 2 · rows < 90,000 cells
     drawn = model.draw(rows, np.random.default_rng(1))
@@ -176,9 +176,9 @@ def test_a_block_depends_on_the_release_the_seed_and_its_number_alone():
     structure = plan(domain, [("a", "b"), ("b", "c"), ("a", "c")])
     model = GraphicalModel(structure, np.random.default_rng(0).normal(size=structure.leaf_cells), 1.0)
     places = [(seed, block) for seed in (0, 1) for block in (0, 1, 2)]
-    drawn = {place: model.draw(500, block_coins(*place)) for place in places}
+    drawn = {place: model.draw(500, block_rng(*place)) for place in places}
     again = load(domain, model.state())
     for place in reversed(places):
-        rows = again.draw(500, block_coins(*place))
+        rows = again.draw(500, block_rng(*place))
         assert all((rows[name] == drawn[place][name]).all() for name in domain.names)
     assert len({np.stack(list(rows.values())).tobytes() for rows in drawn.values()}) == len(places)

@@ -17,7 +17,7 @@ from hedgerow.errors import LimitError, ReleaseError
 from hedgerow.models import load
 from hedgerow.models.forests import Forest, RandomTrees, even_uniforms, look_up
 from hedgerow.models.histograms import Histograms, Part
-from hedgerow.models.model import State, block_coins
+from hedgerow.models.model import State, block_rng
 from hedgerow.models.trees import RandomTree, clipped_leaves, expected_leaves, grow, shrunk_leaves, told
 from hedgerow.private.engines.arrow import ArrowEngine
 
@@ -27,7 +27,7 @@ NO_NOISE = Noise("gaussian", 1e-9)
 @st.composite
 def domains(draw):
     sizes = draw(st.lists(st.integers(1, 7), min_size=2, max_size=5))
-    return Domain(Attribute(f"x{place}", size, size * draw(st.booleans())) for place, size in enumerate(sizes))
+    return Domain(Attribute(f"x{index}", size, size * draw(st.booleans())) for index, size in enumerate(sizes))
 
 
 def paths(query):
@@ -38,9 +38,9 @@ def paths(query):
         if query.split[node] < 0:
             found.append((path, int(query.child[node])))
             return
-        place = int(query.split[node])
-        for code in range(query.split_sizes[place]):
-            walk(int(query.child[node]) + code, [*path, (query.splits_on[place], code)])
+        index = int(query.split[node])
+        for code in range(query.split_sizes[index]):
+            walk(int(query.child[node]) + code, [*path, (query.splits_on[index], code)])
 
     walk(0, [])
     return found
@@ -64,9 +64,9 @@ def test_every_path_asks_about_different_attributes_never_the_label_and_is_as_lo
 @given(domains(), st.integers(2, 5), st.sampled_from([0, 2, 3]), st.integers(0, 99))
 def test_levels_add_up_the_rows_that_pass_through_them(domain, height, ranges, seed):
     """Summing leaves over a node's children, level by level, ends at the number of rows; no child is counted twice."""
-    coins = np.random.default_rng(seed)
-    tree = grow(domain, domain.names[0], height, coins, ranges=ranges)
-    coded = {a.name: coins.integers(0, a.size, 50).astype(a.dtype) for a in domain}
+    rng = np.random.default_rng(seed)
+    tree = grow(domain, domain.names[0], height, rng, ranges=ranges)
+    coded = {a.name: rng.integers(0, a.size, 50).astype(a.dtype) for a in domain}
     counts = next(ArrowEngine.from_codes(domain, coded).count([tree.query])).opened().reshape(tree.query.shape)
     below = tree.query.leaves
     for first in reversed(tree.firsts):
@@ -87,7 +87,7 @@ def test_a_full_tree_tells_every_combination_apart(domain, seed):
 
 @given(st.integers(2, 40), st.integers(2, 8), st.integers(0, 99))
 def test_ranges_are_stretches_of_neighbouring_codes(size, ranges, seed):
-    domain = Domain([Attribute("a", size, line=size), Attribute("b", 2)])
+    domain = Domain([Attribute("a", size, ordered=size), Attribute("b", 2)])
     tree = grow(domain, "b", 2, np.random.default_rng(seed), ranges=ranges)
     leaves = [leaf for _, leaf in paths(tree.query)]
     assert leaves == sorted(leaves)
@@ -98,17 +98,17 @@ def test_ranges_are_stretches_of_neighbouring_codes(size, ranges, seed):
 
 def test_nodes_choose_for_themselves_and_evenly():
     """Below a root that asks for one attribute, each of the five others is asked by about a fifth (6 deviations)."""
-    domain = Domain.of({"root": 2, **{f"x{place}": 3 for place in range(5)}, "label": 2})
-    coins = np.random.default_rng(3)
+    domain = Domain.of({"root": 2, **{f"x{index}": 3 for index in range(5)}, "label": 2})
+    rng = np.random.default_rng(3)
     asked = Counter()
     for _ in range(2000):
-        query = grow(domain, "label", 3, coins).query
-        names = [query.splits_on[place] for place in query.split[:3]]
+        query = grow(domain, "label", 3, rng).query
+        names = [query.splits_on[index] for index in query.split[:3]]
         if names[0] == "root":
             asked.update(names[1:])
     expected = asked.total() / 5
     assert asked.total() > 400
-    assert set(asked) == {f"x{place}" for place in range(5)}
+    assert set(asked) == {f"x{index}" for index in range(5)}
     assert all(abs(count - expected) < 6 * math.sqrt(expected) for count in asked.values())
 
 
@@ -123,7 +123,7 @@ def test_the_expected_number_of_leaves_is_the_mean_over_all_orders(domain, heigh
 
 
 def test_a_tree_that_would_not_fit_is_refused_before_it_is_made():
-    domain = Domain.of({f"x{place}": 1000 for place in range(8)})
+    domain = Domain.of({f"x{index}": 1000 for index in range(8)})
     with pytest.raises(LimitError, match=r'height 7 for "x0" needs .* It was not grown'):
         grow(domain, "x0", 7, np.random.default_rng(0), memory=64 << 20)
 
@@ -150,11 +150,11 @@ def test_leaves_by_hand():
 
 @given(domains(), st.integers(2, 5), st.integers(0, 99))
 def test_without_noise_leaves_are_proportions_and_with_nothing_but_noise_they_are_the_root(domain, height, seed):
-    coins = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     label = domain.names[0]
-    tree = grow(domain, label, height, coins)
+    tree = grow(domain, label, height, rng)
     assume(tree.firsts)  # a tree that splits nothing is its root
-    counts = coins.integers(1, 50, tree.query.cells)
+    counts = rng.integers(1, 50, tree.query.cells)
     root = np.arange(1.0, domain[label].size + 1)
     exact = counts.reshape(tree.query.shape)
     proportions = exact / exact.sum(axis=1, keepdims=True)
@@ -176,11 +176,11 @@ def test_what_a_tree_tells_by_hand():
 
 @given(st.integers(1, 40), st.integers(0, 99))
 def test_looking_up_is_counting_thresholds(labels, seed):
-    coins = np.random.default_rng(seed)
-    thresholds = np.sort(coins.integers(0, (1 << 31) + 1, (6, labels), dtype=np.uint32), axis=1)
+    rng = np.random.default_rng(seed)
+    thresholds = np.sort(rng.integers(0, (1 << 31) + 1, (6, labels), dtype=np.uint32), axis=1)
     thresholds[:, -1] = 1 << 31
-    leaves = coins.integers(0, 6, 200, dtype=np.uint32)
-    coin = coins.integers(0, 1 << 31, 200, dtype=np.uint32)
+    leaves = rng.integers(0, 6, 200, dtype=np.uint32)
+    coin = rng.integers(0, 1 << 31, 200, dtype=np.uint32)
     expected = (thresholds[leaves] <= coin[:, None]).sum(axis=1)
     np.testing.assert_array_equal(look_up(thresholds, leaves, coin), expected)
 
@@ -205,7 +205,7 @@ def model(distributions, weights=(1.0,), single=(0.5, 0.5), sweeps=1):
 
 def test_rows_follow_the_leaves_that_they_reach():
     leaves = np.array([[1.0, 0.0], [0.25, 0.75]])
-    rows = model([leaves], single=(0.25 + 0.75 * 0.25, 0.75 * 0.75)).draw(40_000, block_coins(0, 0))
+    rows = model([leaves], single=(0.25 + 0.75 * 0.25, 0.75 * 0.75)).draw(40_000, block_rng(0, 0))
     assert (rows["b"][rows["a"] == 0] == 0).all()  # a label without weight is never drawn
     assert rows["b"][rows["a"] == 1].mean() == pytest.approx(0.75, abs=1e-3)
     assert rows["a"].mean() == pytest.approx(0.75, abs=1e-3)
@@ -215,7 +215,7 @@ def test_a_forest_draws_from_the_weighted_mean_of_its_trees():
     certain, even = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[0.5, 0.5], [0.5, 0.5]])
     for weights, share in (([1.0, 1.0], 0.75), ([3.0, 1.0], 0.875), ([0.0, 2.0], 0.5)):
         single = (0.25 * share + 0.75 * (1 - share), 0.25 * (1 - share) + 0.75 * share)
-        rows = model([certain, even], weights, single).draw(40_000, block_coins(0, 0))
+        rows = model([certain, even], weights, single).draw(40_000, block_rng(0, 0))
         assert rows["b"][rows["a"] == 1].mean() == pytest.approx(share, abs=0.02)
         assert rows["b"][rows["a"] == 0].mean() == pytest.approx(1 - share, abs=0.02)
 
@@ -223,20 +223,20 @@ def test_a_forest_draws_from_the_weighted_mean_of_its_trees():
 def test_single_columns_stay_as_they_were_measured():
     """Leaves that say b = 1 too often are brought most of the way back; what a column lacks is never drawn."""
     leaves = [np.array([[0.5, 0.5], [0.1, 0.9]])]
-    rows = model(leaves, single=(0.5, 0.5)).draw(40_000, block_coins(0, 0))
+    rows = model(leaves, single=(0.5, 0.5)).draw(40_000, block_rng(0, 0))
     assert rows["b"].mean() == pytest.approx(0.5, abs=0.1)  # the leaves alone would give 0.8
     odds = [rows["b"][rows["a"] == a].mean() / (1 - rows["b"][rows["a"] == a].mean()) for a in (0, 1)]
     assert odds[1] / odds[0] == pytest.approx(9.0, rel=0.1)  # the relation stays
-    assert not model(leaves, single=(1.0, 0.0)).draw(500, block_coins(0, 0))["b"].any()
+    assert not model(leaves, single=(1.0, 0.0)).draw(500, block_rng(0, 0))["b"].any()
 
 
 @given(st.integers(2, 6), st.integers(0, 99))
 def test_calibration_reaches_its_target_where_leaves_agree_and_never_leaves_the_simplex(labels, seed):
-    coins = np.random.default_rng(seed)
-    same = coins.dirichlet(np.ones(labels))
+    rng = np.random.default_rng(seed)
+    same = rng.dirichlet(np.ones(labels))
     made = Forest("b", *(np.zeros(0, dtype=np.uint32),) * 3, np.rint(np.tile(same, (4, 1)) * 2**31).astype(np.uint32))
-    target = coins.dirichlet(np.ones(labels))
-    thresholds = made.calibrated(coins.integers(0, 4, 100).astype(np.uint32), target)
+    target = rng.dirichlet(np.ones(labels))
+    thresholds = made.calibrated(rng.integers(0, 4, 100).astype(np.uint32), target)
     np.testing.assert_allclose(thresholds[0] / 2**31, np.cumsum(target), atol=1e-6)
     assert (np.diff(thresholds.astype(np.int64), axis=1) >= 0).all()
     assert (thresholds[:, -1] == 1 << 31).all()
@@ -246,13 +246,13 @@ def test_calibration_reaches_its_target_where_leaves_agree_and_never_leaves_the_
 @settings(max_examples=15)
 def test_forests_reach_the_leaves_of_their_trees(domain, trees, seed):
     """A forest whose leaves are certain of one label draws, for every row, the label that one of its trees says."""
-    coins = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     label = domain.names[0]
-    grown = [grow(domain, label, 3, coins, ranges=2) for _ in range(trees)]
-    says = [coins.integers(0, domain[label].size, tree.query.leaves) for tree in grown]
+    grown = [grow(domain, label, 3, rng, ranges=2) for _ in range(trees)]
+    says = [rng.integers(0, domain[label].size, tree.query.leaves) for tree in grown]
     distributions = [np.eye(domain[label].size)[said] for said in says]
     start = Histograms(domain, [Part((a.name,), np.ones(a.size)) for a in domain], 10)
-    rows = RandomTrees(start, [Forest.of(domain, grown, distributions, np.ones(trees))], 1).draw(60, coins)
+    rows = RandomTrees(start, [Forest.of(domain, grown, distributions, np.ones(trees))], 1).draw(60, rng)
     for row in range(60):
         reached = []
         for tree, said in zip(grown, says, strict=True):

@@ -32,16 +32,16 @@ SCHEMA = Schema.from_dict(
 
 
 def rows(count, seed):
-    coins = np.random.default_rng(seed)
-    place = coins.choice(3, count, p=[0.5, 0.3, 0.2])
-    grade = np.minimum(place + coins.integers(0, 2, count), 2)
+    rng = np.random.default_rng(seed)
+    place = rng.choice(3, count, p=[0.5, 0.3, 0.2])
+    grade = np.minimum(place + rng.integers(0, 2, count), 2)
     return pa.table(
         {
             EVIL: pa.array(["=cmd()", "<img src=x onerror=alert(2)>", LONG]).take(pa.array(place)),
             "grade": pa.array(["low", "mid", "high"]).take(pa.array(grade)),
-            "born": pa.array(coins.integers(-7000, 14000, count).astype("datetime64[D]")),
-            "pay": pa.array(np.clip(300 * (grade + coins.random(count)), 0, 1000)),
-            "flag": pa.array(coins.random(count) < 0.3),
+            "born": pa.array(rng.integers(-7000, 14000, count).astype("datetime64[D]")),
+            "pay": pa.array(np.clip(300 * (grade + rng.random(count)), 0, 1000)),
+            "flag": pa.array(rng.random(count) < 0.3),
         }
     )
 
@@ -187,11 +187,11 @@ def test_on_a_desk_and_in_print_nothing_covers_anything(browser, evaluation, rel
 
 
 def test_a_hundred_columns(browser, tmp_path):
-    schema = Schema.from_dict({f"column number {place}": 2 + place % 5 for place in range(100)})
+    schema = Schema.from_dict({f"column number {index}": 2 + index % 5 for index in range(100)})
     tables = []
     for seed in (0, 1):
-        coins = np.random.default_rng(seed)
-        tables.append(pa.table({name: coins.integers(0, column.size, 50) for name, column in schema.columns.items()}))
+        rng = np.random.default_rng(seed)
+        tables.append(pa.table({name: rng.integers(0, column.size, 50) for name, column in schema.columns.items()}))
     evaluate(*tables, schema, metrics=["tvd1"], report=tmp_path / "wide.html")
     browser.open(tmp_path / "wide.html", width=390, height=844)
     assert browser.js("document.documentElement.scrollWidth") <= 390

@@ -37,10 +37,10 @@ SCHEMA = Schema.from_dict(
 
 
 def people(rows, seed=0, city=None):
-    coins = np.random.default_rng(seed)
-    days = coins.integers(10957, 14609, rows).astype("datetime64[D]")
-    cities = coins.choice(["north", "south"], rows) if city is None else [city] * rows
-    age = [None if each > 95 else int(each) for each in coins.integers(0, 100, rows)]
+    rng = np.random.default_rng(seed)
+    days = rng.integers(10957, 14609, rows).astype("datetime64[D]")
+    cities = rng.choice(["north", "south"], rows) if city is None else [city] * rows
+    age = [None if each > 95 else int(each) for each in rng.integers(0, 100, rows)]
     return pa.table({"age": age, "city": cities, "born": pa.array(days)})
 
 
@@ -120,11 +120,11 @@ class TestShell:
 class TestDistributions:
     @given(st.integers(15, 200), st.booleans())
     def test_no_row_is_lost_by_merging(self, size, ordered):
-        coins = np.random.default_rng(size)
-        values = coins.random(size)
+        rng = np.random.default_rng(size)
+        values = rng.random(size)
         shown = Distribution("x", [f"v{i}" for i in range(size)], [("real", values)], size if ordered else 0)
         groups = shown._runs() if ordered else shown._frequent()
-        assert sorted(place for group in groups for place in group) == list(range(size))
+        assert sorted(index for group in groups for index in group) == list(range(size))
         assert len(groups) <= 48
         bars = shown._bars(groups)
         assert sum(bar.heights[0] for bar in bars) == pytest.approx(values.sum())
@@ -183,7 +183,7 @@ class TestReleasePage:
 
     def test_the_page_of_the_command(self, hedgerow, tmp_path):
         """Written beside the table and the release; the canary is in none of them."""
-        lines = [f"{place % 100},{'north' if place % 3 else 'south'},2005-01-01" for place in range(600)]
+        lines = [f"{index % 100},{'north' if index % 3 else 'south'},2005-01-01" for index in range(600)]
         (tmp_path / "people.csv").write_text("\n".join(["age,city,born", *lines, f"7,{CANARY},{CANARY}"]))
         (tmp_path / "people.yaml").write_text(SCHEMA.to_yaml())
         words = (

@@ -26,11 +26,11 @@ columns:
 
 
 def table(people=6000, seed=0, canary=None):
-    coins = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     rows = people * 2
-    city = np.array(["Ghent", "Lyon", "Turin", "Graz"])[coins.choice(4, rows, p=[0.5, 0.3, 0.15, 0.05])].tolist()
-    spent = np.round(coins.exponential(30, rows), 2).tolist()
-    visits = coins.poisson(4, rows).tolist()
+    city = np.array(["Ghent", "Lyon", "Turin", "Graz"])[rng.choice(4, rows, p=[0.5, 0.3, 0.15, 0.05])].tolist()
+    spent = np.round(rng.exponential(30, rows), 2).tolist()
+    visits = rng.poisson(4, rows).tolist()
     person = [f"p{number // 2}" for number in range(rows)]
     for row in canary or []:
         person.append("canary"), city.append(row[0]), spent.append(row[1]), visits.append(row[2])
@@ -110,14 +110,14 @@ def test_consistent_dyadic_counts_reproduce_exact_ones_and_average_noisy_ones():
     domain = hr.Schema.parse("columns: {x: {type: number, min: 0, max: 1, bins: 16}}").encoding().domain
     queries = _dyadic(domain, 16)
     assert [query.cells for query in queries] == [2, 4, 8, 16]
-    coins = np.random.default_rng(0)
-    exact = coins.integers(0, 100, domain["x"].size)
+    rng = np.random.default_rng(0)
+    exact = rng.integers(0, 100, domain["x"].size)
     exact[16:] = 0
     noise = Noise("gaussian", 1.0)
     levels = [Measurement(query, query.aggregate(exact).astype(np.int64), noise) for query in queries]
     assert _consistent(levels) == pytest.approx(exact[:16])
     # least squares: compare with the plain solution
-    noisy = [Measurement(m.query, m.values + coins.integers(-5, 6, len(m.values)), noise) for m in levels]
+    noisy = [Measurement(m.query, m.values + rng.integers(-5, 6, len(m.values)), noise) for m in levels]
     design = np.vstack([np.kron(np.eye(1 << (k + 1)), np.ones(1 << (3 - k))) for k in range(4)])
     plain = np.linalg.lstsq(design, np.concatenate([m.values for m in noisy]), rcond=None)[0]
     assert _consistent(noisy) == pytest.approx(plain)

@@ -225,9 +225,9 @@ def test_a_header_that_was_cut_short_is_no_payment_and_one_that_was_damaged_may_
         (tmp_path / "j").write_bytes(header[:end])
         with Claim(tmp_path / "j") as claim:
             assert not claim.begun
-    for place in range(len(header)):
+    for offset in range(len(header)):
         flipped = bytearray(header)
-        flipped[place] ^= 1 << place % 8
+        flipped[offset] ^= 1 << offset % 8
         (tmp_path / "j").write_bytes(flipped)
         with Claim(tmp_path / "j") as claim:
             assert claim.begun

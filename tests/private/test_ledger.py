@@ -256,12 +256,12 @@ def spent_in(data):
 def assert_no_flip_is_a_refund(data):
     spent = spent_in(data)
     assert spent
-    for place in range(len(data)):
+    for offset in range(len(data)):
         for bit in range(8):
             flipped = bytearray(data)
-            flipped[place] ^= 1 << bit
+            flipped[offset] ^= 1 << bit
             found = spent_in(bytes(flipped))
-            assert found is None or found >= spent, (place, bit)
+            assert found is None or found >= spent, (offset, bit)
 
 
 @pytest.fixture(scope="module")
@@ -288,10 +288,10 @@ def test_no_damage_lowers_what_is_spent_or_goes_without_a_word(well_used, tmp_pa
     An end that is missing cannot be seen in the file; what it still holds is counted.
     """
     lines = well_used.splitlines(keepends=True)
-    places = st.integers(0, len(lines) - 1)
+    indices = st.integers(0, len(lines) - 1)
     kind = data.draw(st.sampled_from(["repeat", "swap", "lose", "insert", "change", "cut"]))
     spent, damaged = spent_in(well_used), well_used
-    first, second = data.draw(places), data.draw(places)
+    first, second = data.draw(indices), data.draw(indices)
     if kind == "repeat":
         damaged = b"".join([*lines[: second + 1], lines[first], *lines[second + 1 :]])
     elif kind == "swap":
@@ -301,8 +301,8 @@ def test_no_damage_lowers_what_is_spent_or_goes_without_a_word(well_used, tmp_pa
         del lines[data.draw(st.integers(0, len(lines) - 2))]
         damaged = b"".join(lines)
     elif kind == "insert":
-        place = data.draw(st.integers(0, len(well_used)))
-        damaged = well_used[:place] + data.draw(st.binary(min_size=1, max_size=9)) + well_used[place:]
+        offset = data.draw(st.integers(0, len(well_used)))
+        damaged = well_used[:offset] + data.draw(st.binary(min_size=1, max_size=9)) + well_used[offset:]
     elif kind == "change":
         changed = bytearray(well_used)
         changed[data.draw(st.integers(0, len(well_used) - 1))] ^= data.draw(st.integers(1, 255))
@@ -337,13 +337,13 @@ def failing_once(monkeypatch, call, number):
     """A disk that takes a part, and then nothing once."""
     real, failed = getattr(os, call), []
 
-    def failing(place, *rest):
+    def failing(descriptor, *rest):
         if not failed:
             failed.append(True)
             if rest:
-                real(place, rest[0][:10])
+                real(descriptor, rest[0][:10])
             raise OSError(number, "")
-        return real(place, *rest)
+        return real(descriptor, *rest)
 
     monkeypatch.setattr(os, call, failing)
 

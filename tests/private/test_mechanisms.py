@@ -19,13 +19,13 @@ from hedgerow.coded.measurement import Noise
 from hedgerow.errors import HedgerowError
 from hedgerow.private import mechanisms as mechanisms_module
 from hedgerow.private.exact import Exact, ExactCounts, SparseCounts
-from hedgerow.private.mechanisms import Answering, Mechanisms
+from hedgerow.private.mechanisms import Mechanisms, Randomizer
 from hedgerow.private.noise import BLOCK, UnsafeSeededStream, gaussian, laplace
 
 KINDS: tuple[Literal["gaussian", "laplace"], ...] = ("gaussian", "laplace")
 
 
-def seeded(seed: int) -> Answering:
+def seeded(seed: int) -> Randomizer:
     return Mechanisms(UnsafeSeededStream(seed))
 
 

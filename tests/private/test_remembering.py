@@ -36,8 +36,8 @@ class Counted(ArrowEngine):
 def test_answers_are_those_of_the_engine(rounds, memory):
     engine = Counted.from_codes(DOMAIN, ROWS)
     remembering = Remembering(engine, memory)
-    for places in rounds:
-        asked = [MarginalQuery(DOMAIN, q.attributes, levels=_levels(q), blocks=q.blocks) for q in _pick(places)]
+    for indices in rounds:
+        asked = [MarginalQuery(DOMAIN, q.attributes, levels=_levels(q), blocks=q.blocks) for q in _pick(indices)]
         found = [exact.opened().tolist() for exact in remembering.count(asked)]
         assert found == [exact.opened().tolist() for exact in ArrowEngine.from_codes(DOMAIN, ROWS).count(asked)]
     assert sum(exact.opened().nbytes for exact in remembering._kept.values()) <= memory
@@ -51,8 +51,8 @@ def test_a_marginal_is_counted_once():
     assert engine.asked == len(QUERIES) + 2  # the partition each time
 
 
-def _pick(places):
-    return [QUERIES[place] for place in places]
+def _pick(indices):
+    return [QUERIES[index] for index in indices]
 
 
 def _levels(query):

@@ -129,9 +129,9 @@ def test_selection_finds_what_the_model_gets_wrong():
 
 
 def test_sparse_and_dense_distances_agree():
-    coins = np.random.default_rng(1)
-    dense = coins.poisson(0.3, 200)
-    expected = coins.random(200)
+    rng = np.random.default_rng(1)
+    dense = rng.poisson(0.3, 200)
+    expected = rng.random(200)
     cells = np.flatnonzero(dense)
     assert _distance(dense, expected) == pytest.approx(_distance(SparseCounts(cells, dense[cells]), expected))
 
@@ -147,14 +147,14 @@ def test_independence_score_by_hand():
 
 
 def test_independence_moves_by_at_most_four_per_row():
-    coins = np.random.default_rng(2)
+    rng = np.random.default_rng(2)
     for _ in range(200):
-        shape = tuple(coins.integers(2, 5, 2))
-        counts = coins.poisson(coins.choice([0.2, 1, 5]), shape)
+        shape = tuple(rng.integers(2, 5, 2))
+        counts = rng.poisson(rng.choice([0.2, 1, 5]), shape)
         if counts.sum() == 0:
             continue
         fewer = counts.copy()
-        cell = tuple(coins.choice(np.argwhere(counts)))
+        cell = tuple(rng.choice(np.argwhere(counts)))
         fewer[cell] -= 1
         domain = Domain.of({"a": int(shape[0]), "b": int(shape[1])})
         query = MarginalQuery(domain, ("a", "b"))
@@ -297,9 +297,9 @@ def test_a_pool_counts_once_and_charges_every_choice():
     assert not counted
     left = np.arange(len(candidates))
     while len(left):
-        place = pool.select(left, spend=vault.remaining.share(0.1))
-        assert place in left
-        left = left[left != place]
+        index = pool.select(left, spend=vault.remaining.share(0.1))
+        assert index in left
+        left = left[left != index]
     assert counted == [len(candidates)]
     assert [charge.queries[0]["candidates"] for charge in account.charges] == list(range(len(candidates), 0, -1))
     for among in ([], [len(candidates)], [-1]):

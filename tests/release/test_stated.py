@@ -48,8 +48,8 @@ class StopsEarly:
 
 
 def table(rows=600):
-    coins = np.random.default_rng(0)
-    return pa.table({"a": coins.integers(0, 3, rows), "b": coins.integers(0, 2, rows)})
+    rng = np.random.default_rng(0)
+    return pa.table({"a": rng.integers(0, 3, rows), "b": rng.integers(0, 2, rows)})
 
 
 @pytest.mark.parametrize("delta", [1e-9, 0.0])

@@ -30,8 +30,8 @@ NOTHING = "Nothing was spent."
 
 
 def table(rows=200):
-    coins = np.random.default_rng(0)
-    return pa.table({name: coins.integers(0, size, rows) for name, size in (("a", 3), ("b", 2), ("c", 4))})
+    rng = np.random.default_rng(0)
+    return pa.table({name: rng.integers(0, size, rows) for name, size in (("a", 3), ("b", 2), ("c", 4))})
 
 
 @dataclass(frozen=True)

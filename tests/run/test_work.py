@@ -33,10 +33,10 @@ SOURCE = Path(progress_module.__file__).parent
 
 
 def table(rows=400, columns=COLUMNS, seed=0):
-    coins = np.random.default_rng(seed)
-    hidden = coins.integers(0, 3, rows)
+    rng = np.random.default_rng(seed)
+    hidden = rng.integers(0, 3, rows)
     return pa.table(
-        {f"c{i}": (hidden + (coins.random(rows) < 0.3) * coins.integers(0, 3, rows)) % 3 for i in range(columns)}
+        {f"c{i}": (hidden + (rng.random(rows) < 0.3) * rng.integers(0, 3, rows)) % 3 for i in range(columns)}
     )
 
 
@@ -230,8 +230,8 @@ LONGER = [pytest.param(method, marks=pytest.mark.audit) for method in ("aim", "p
 def test_no_round_goes_through_more_marginals_than_there_is_time_for(method):
     """700 columns have 244,650 pairs. A second's work may not become a minute's because it is all in one round."""
     schema = hr.Schema.from_dict({"columns": {f"c{i}": {"type": "code", "size": 2} for i in range(MANY)}})
-    coins = np.random.default_rng(0)
-    data = pa.table({f"c{i}": coins.integers(0, 2, 60) for i in range(MANY)})
+    rng = np.random.default_rng(0)
+    data = pa.table({f"c{i}": rng.integers(0, 2, 60) for i in range(MANY)})
     work, release = done(method, data, units=10**9, schema=schema)
     assert work < 6 * 10**9
     for charge in release.certificate.charges:
@@ -241,9 +241,9 @@ def test_no_round_goes_through_more_marginals_than_there_is_time_for(method):
 def test_a_fit_shares_the_work_of_its_run():
     """Each fit used to have the whole time for itself."""
     domain = Domain.of({"a": 6, "b": 5, "c": 4})
-    coins = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     measured = [
-        Measurement(MarginalQuery(domain, pair), coins.integers(0, 90, domain.cells(pair)), Noise("gaussian", 3.0))
+        Measurement(MarginalQuery(domain, pair), rng.integers(0, 90, domain.cells(pair)), Noise("gaussian", 3.0))
         for pair in combinations(domain.names, 2)
     ]
     free = Progress()
@@ -260,7 +260,7 @@ def test_a_fit_shares_the_work_of_its_run():
 class Lots:
     def __init__(self, columns):
         self.domain = Domain.of({f"x{i}": 2 for i in range(columns)})
-        self.coins = np.random.default_rng(0)
+        self.rng = np.random.default_rng(0)
 
 
 @pytest.mark.parametrize("columns", [2, 3, 17, 120])
@@ -279,25 +279,25 @@ def test_a_workload_of_very_many_columns_is_drawn_by_lot():
     drawn = np.zeros(6)
     for seed in range(600):
         lots = Lots(4)
-        lots.coins = np.random.default_rng(seed)
+        lots.rng = np.random.default_rng(seed)
         for pair in some_pairs(lots, 2):
             drawn[list(combinations(lots.domain.names, 2)).index(pair)] += 1
     assert abs(drawn - 200).max() < 6 * np.sqrt(200)
 
 
 def test_views_agree_as_a_plain_search_for_what_they_share_says():
-    coins = np.random.default_rng(3)
+    rng = np.random.default_rng(3)
     for _ in range(40):
         marginals = [
-            tuple(f"x{i}" for i in sorted(coins.choice(6, coins.integers(1, 4), replace=False)))
-            for _ in range(coins.integers(1, 6))
+            tuple(f"x{i}" for i in sorted(rng.choice(6, rng.integers(1, 4), replace=False)))
+            for _ in range(rng.integers(1, 6))
         ]
         closed = {frozenset(marginal) for marginal in marginals}
         while more := {left & right for left in closed for right in closed} - closed:
             closed |= more
         plain = {each for each in closed if each and sum(each <= set(marginal) for marginal in marginals) > 1}
         assert set(map(frozenset, shared_sets(marginals))) == plain
-        views = [View(m, coins.normal(10, 3, (2,) * len(m)), 1.0) for m in dict.fromkeys(marginals)]
+        views = [View(m, rng.normal(10, 3, (2,) * len(m)), 1.0) for m in dict.fromkeys(marginals)]
         agreed = agree(views, 50.0)
         for left, right in combinations(agreed, 2):
             shared = tuple(name for name in left.marginal if name in right.marginal)

@@ -60,11 +60,11 @@ def test_the_tree_holds_every_column_once_and_companions_come_first():
 
 
 def test_neighbours_in_the_tree_are_related_and_strangers_hardly(table):
-    coins = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     edges = [("AGE", "EMPSTATD"), ("OCC", "IND"), ("SUPDIST", "COUNTY"), ("BPLD", "BPL"), ("UIND", "UOCC")]
     for first, second in edges:
         one, other = np.asarray(table[first]), np.asarray(table[second])
-        by_chance = mutual_information(one, coins.permutation(other))
+        by_chance = mutual_information(one, rng.permutation(other))
         assert mutual_information(one, other) > 5 * by_chance
 
 

@@ -84,14 +84,14 @@ def test_a_run_needs_its_numbers(parameters):
 
 def test_the_command_line_makes_every_run(hedgerow, parameters, tmp_path):
     parameters()
-    coins = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     table = pa.table(
         {
-            "PUMA": coins.choice(["17-001", "17-002"], 300),
-            "YEAR": coins.integers(2012, 2014, 300),
-            "AGE": coins.integers(0, 96, 300),
-            "INCTOT": coins.integers(0, 90_000, 300),
-            "HOURS": coins.random(300) * 10,
+            "PUMA": rng.choice(["17-001", "17-002"], 300),
+            "YEAR": rng.integers(2012, 2014, 300),
+            "AGE": rng.integers(0, 96, 300),
+            "INCTOT": rng.integers(0, 90_000, 300),
+            "HOURS": rng.random(300) * 10,
             "sim_individual_id": np.arange(300) // 2,
         }
     )

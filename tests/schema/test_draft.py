@@ -34,8 +34,8 @@ def test_a_header_alone_leaves_everything_to_do() -> None:
 
 def test_sixty_columns_with_a_codebook_need_no_typing(tmp_path: Path) -> None:
     lines = ["name,type,values,min,max,missing,ordered"]
-    lines += [f"q{place},category,1=never|2=sometimes|3=often,,,-8=refused|-9=not asked,yes" for place in range(40)]
-    lines += [f"n{place},integer,,0,{10 ** (place % 6)},yes," for place in range(15)]
+    lines += [f"q{index},category,1=never|2=sometimes|3=often,,,-8=refused|-9=not asked,yes" for index in range(40)]
+    lines += [f"n{index},integer,,0,{10 ** (index % 6)},yes," for index in range(15)]
     lines += ["income,number,,0,1e6,,", "born,date,,1900-01-01,2009-12-31,,", "ok,boolean,,,,,", "site,code,,,,,"]
     lines += ["class,category,<=50K|>50K,,,,"]
     book = tmp_path / "codebook.csv"

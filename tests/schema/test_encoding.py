@@ -19,7 +19,7 @@ from repository import ROOT
 EXAMPLES = ROOT / "docs" / "use" / "examples"
 
 
-def coins(seed: int = 0) -> np.random.Generator:
+def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
@@ -45,12 +45,12 @@ groups:
 def test_attributes_and_columns_are_many_to_many(people: Schema) -> None:
     encoding = people.encoding()
     assert encoding.domain.attributes == (
-        Attribute("age", 117, line=116),
-        Attribute("wage", 52, line=50),
-        Attribute("wage:heap", 4, line=0),
-        Attribute("covered+payer", 4, line=0),
-        Attribute("sex", 4, line=0),
-        Attribute("site", 300, line=None),
+        Attribute("age", 117, ordered=116),
+        Attribute("wage", 52, ordered=50),
+        Attribute("wage:heap", 4, ordered=0),
+        Attribute("covered+payer", 4, ordered=0),
+        Attribute("sex", 4, ordered=0),
+        Attribute("site", 300, ordered=None),
     )
     assert encoding.columns == ("age", "wage", "covered", "sex", "payer", "site")
     assert (encoding.person, encoding.rows_per_person) == ("id", 3)
@@ -90,12 +90,12 @@ def test_text_and_typed_batches_give_the_same_narrow_codes(people: Schema) -> No
 def test_decoding_gives_declared_types_back_and_repeats_itself(people: Schema) -> None:
     encoding = people.encoding()
     coded = {
-        attribute.name: coins(place).integers(0, attribute.size, 2_000).astype(attribute.dtype)
-        for place, attribute in enumerate(encoding.domain)
+        attribute.name: rng(index).integers(0, attribute.size, 2_000).astype(attribute.dtype)
+        for index, attribute in enumerate(encoding.domain)
     }
-    table = encoding.decode(coded, coins(5))
+    table = encoding.decode(coded, rng(5))
     assert table.schema == encoding.arrow_schema
-    assert table.equals(encoding.decode(coded, coins(5)))
+    assert table.equals(encoding.decode(coded, rng(5)))
     pairs = set(zip(table["covered"].to_pylist(), table["payer"].to_pylist(), strict=True))
     assert pairs == {("2", "1"), ("1", "3"), ("1", "2")}, "impossible combinations never come back"
     assert table["age"].null_count == 0
@@ -108,10 +108,10 @@ def test_decoding_gives_declared_types_back_and_repeats_itself(people: Schema) -
 def test_slices_are_the_same_table(people: Schema, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hedgerow.schema.encoding.SLICE_ROWS", 700)
     encoding = people.encoding()
-    coded = {a.name: coins(1).integers(0, a.size, 2_000).astype(a.dtype) for a in encoding.domain}
-    slices = list(encoding.decode_in_slices(coded, coins(5)))
+    coded = {a.name: rng(1).integers(0, a.size, 2_000).astype(a.dtype) for a in encoding.domain}
+    slices = list(encoding.decode_in_slices(coded, rng(5)))
     assert [len(each) for each in slices] == [700, 700, 600]
-    assert pa.concat_tables(slices).equals(encoding.decode(coded, coins(5)))
+    assert pa.concat_tables(slices).equals(encoding.decode(coded, rng(5)))
 
 
 def test_the_last_of_256_bins_is_drawn_from_like_any_other() -> None:
@@ -120,7 +120,7 @@ def test_the_last_of_256_bins_is_drawn_from_like_any_other() -> None:
     short = Schema.parse("columns: {x: {type: number, min: 0, max: 255, bins: 255, missing: true}}").encoding()
     for each in (encoding, short):
         last = each.domain["x"].size - 2
-        drawn = each.decode({"x": np.full(50, last, dtype=each.domain["x"].dtype)}, coins())["x"].to_numpy()
+        drawn = each.decode({"x": np.full(50, last, dtype=each.domain["x"].dtype)}, rng())["x"].to_numpy()
         assert ((drawn >= last) & (drawn <= last + 1)).all()
 
 
@@ -135,7 +135,7 @@ def test_an_outlier_changes_neither_domain_nor_types(people: Schema) -> None:
         assert {name: codes.dtype for name, codes in coded.items()} == {
             each.name: each.dtype for each in encoding.domain
         }
-        decoded = encoding.decode(coded, coins())
+        decoded = encoding.decode(coded, rng())
         assert decoded.schema == encoding.arrow_schema
         assert "CANARY" not in str(decoded.to_pydict())
 
@@ -157,7 +157,7 @@ def test_a_group_codes_every_allowed_combination_and_nothing_else(data: st.DataO
     sizes = data.draw(st.lists(st.integers(1, 4), min_size=2, max_size=12))
     row = st.tuples(*(st.integers(0, size - 1).map(str) for size in sizes))
     allowed = data.draw(st.lists(row, min_size=1, max_size=12, unique=True))
-    names = [f"c{place}" for place in range(len(sizes))]
+    names = [f"c{index}" for index in range(len(sizes))]
     schema = Schema(
         columns={name: {"type": "category", "values": list(map(str, range(size)))}
                  for name, size in zip(names, sizes, strict=True)},
@@ -170,7 +170,7 @@ def test_a_group_codes_every_allowed_combination_and_nothing_else(data: st.DataO
     (codes,) = encoding.encode(batch).values()
     expected = [allowed.index(each) if each in allowed else len(allowed) for each in rows]
     assert codes.tolist() == expected
-    decoded = encoding.decode({"+".join(names): codes}, coins())
+    decoded = encoding.decode({"+".join(names): codes}, rng())
     for before, after, code in zip(rows, zip(*decoded.to_pydict().values(), strict=True), expected, strict=True):
         assert after == before if code < len(allowed) else after in allowed
 
@@ -183,11 +183,11 @@ def test_examples_describe_their_tables(name: str, real_table) -> None:
     with path.open(newline="", encoding="utf-8") as file:
         lines = list(csv.reader(file))
     schema.check_header(lines[0])
-    table = {column: [line[place] for line in lines[1:]] for place, column in enumerate(lines[0])}
+    table = {column: [line[index] for line in lines[1:]] for index, column in enumerate(lines[0])}
     batch = pa.record_batch({column: pa.array(table[column]) for column in encoding.columns})
     misfits = {columns: int(outside.sum()) for columns, outside in encoding.outside(batch).items()}
     assert not any(count for columns, count in misfits.items() if columns != ("Cabin",))
-    decoded = encoding.decode(encoding.encode(batch), coins())
+    decoded = encoding.decode(encoding.encode(batch), rng())
     for column in encoding.columns:
         empty = [value == "" for value in table[column]]
         assert [value is None for value in decoded[column].to_pylist()] == empty, "missing values stay where they are"

@@ -55,7 +55,7 @@ def test_every_code_has_a_label(attribute):
 
 
 def test_codes_in_order_come_first_and_without_those_that_have_no_place():
-    line = {name: ENCODING.line(name) for name in ENCODING.domain.names if ENCODING.line(name)}
+    line = {name: ENCODING.ordered(name) for name in ENCODING.domain.names if ENCODING.ordered(name)}
     assert line == {"age": 3, "wage": 4, "part": 4, "born": 4, "quarter": 3, "seen": 3, "grade": 2}
 
 

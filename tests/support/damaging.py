@@ -45,15 +45,15 @@ ODD = (b"\x00", b"\x7f", b"\x80", b"\xff", b'"', b",", b"\n")
 SIZES = (0, 1, -1, 2**31 - 1, -(2**31), 7, 300, 10**6)
 
 
-def whole(coins):
+def whole(rng):
     """A table with a column of every sort that is laid out differently."""
 
     def some(values):
-        return [coins.choice([None, *values]) for _ in range(ROWS)]
+        return [rng.choice([None, *values]) for _ in range(ROWS)]
 
     return pa.table(
         {
-            "id": pa.array([f"p{coins.randrange(40)}" for _ in range(ROWS)]),
+            "id": pa.array([f"p{rng.randrange(40)}" for _ in range(ROWS)]),
             "text": pa.array(some(["aa", "bb", "cc", "dd"]), pa.large_string()),
             "kind": pa.array(some(["x", "y", "z"])).dictionary_encode(),
             "view": pa.array(some(["one", "two", "longer than twelve letters"]), pa.string_view()),
@@ -63,7 +63,7 @@ def whole(coins):
             "when": pa.array(some([datetime.date(2020, 2, 3)])),
             "flag": pa.array(some([True, False])),
             "paid": pa.array(some([decimal.Decimal("1.50"), decimal.Decimal("7.25")]), pa.decimal128(10, 2)),
-            "code": pa.array([coins.randrange(5) for _ in range(ROWS)]),
+            "code": pa.array([rng.randrange(5) for _ in range(ROWS)]),
         }
     )
 
@@ -149,25 +149,25 @@ APART = {"t.xlsx": workbook, "t.sav": spss, "t.dta": stata}
 FILES = {"utf16.txt": {"delimiter": ";", "encoding": "utf-16", "decimal": ","}}
 
 
-def damaged(content, coins):
+def damaged(content, rng):
     """A few bits flipped, a stretch overwritten or copied over another, sizes replaced, or the end cut off."""
     content = bytearray(content)
-    how = coins.randrange(10)
+    how = rng.randrange(10)
     if how < 5:
-        for _ in range(coins.randint(1, 6)):
-            content[coins.randrange(len(content))] ^= 1 << coins.randrange(8)
+        for _ in range(rng.randint(1, 6)):
+            content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
     elif how < 6:
-        begin, length = coins.randrange(len(content) - 8), coins.randint(1, 8)
-        content[begin : begin + length] = coins.choice(ODD) * length
+        begin, length = rng.randrange(len(content) - 8), rng.randint(1, 8)
+        content[begin : begin + length] = rng.choice(ODD) * length
     elif how < 7:
-        source, begin, length = coins.randrange(len(content)), coins.randrange(len(content)), coins.randint(1, 64)
+        source, begin, length = rng.randrange(len(content)), rng.randrange(len(content)), rng.randint(1, 64)
         content[begin : begin + length] = content[source : source + length]
     elif how < 9:
-        for _ in range(coins.randint(1, 3)):
-            begin = 4 * coins.randrange(len(content) // 4 - 1)
-            content[begin : begin + 4] = coins.choice(SIZES).to_bytes(4, "little", signed=True)
+        for _ in range(rng.randint(1, 3)):
+            begin = 4 * rng.randrange(len(content) // 4 - 1)
+            content[begin : begin + 4] = rng.choice(SIZES).to_bytes(4, "little", signed=True)
     else:
-        del content[coins.randrange(len(content)) :]
+        del content[rng.randrange(len(content)) :]
     return bytes(content)
 
 
@@ -182,8 +182,8 @@ def read(path):
 def main(seed, cases, folder, formats):
     resource.setrlimit(resource.RLIMIT_AS, (16 << 30, 16 << 30))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    coins = random.Random(seed)
-    table = whole(coins)
+    rng = random.Random(seed)
+    table = whole(rng)
     contents = {}
     for name, write in formats.items():
         write(table, folder / name)
@@ -193,7 +193,7 @@ def main(seed, cases, folder, formats):
     for case in range(cases):
         name = list(formats)[case % len(formats)]
         path = folder / name
-        path.write_bytes(damaged(contents[name], coins))
+        path.write_bytes(damaged(contents[name], rng))
         print(case, name, flush=True)
         try:
             read(str(path))

@@ -38,8 +38,8 @@ columns:
 
 def write_inputs(folder):
     """A table that every method is soon done with, and its schema."""
-    coins = np.random.default_rng(1)
-    table = pa.table({name: coins.integers(0, size, 300) for name, size in (("a", 3), ("b", 4), ("c", 2))})
+    rng = np.random.default_rng(1)
+    table = pa.table({name: rng.integers(0, size, 300) for name, size in (("a", 3), ("b", 4), ("c", 2))})
     pq.write_table(table, folder / "t.parquet")
     (folder / "s.yaml").write_text(SCHEMA)
 
@@ -136,7 +136,12 @@ def _import_everything():
 
     import hedgerow
 
-    skipped = ("hedgerow.__main__", "hedgerow.private.engines.sql", "hedgerow.release.spark", "hedgerow.compare.cell")
+    skipped = (
+        "hedgerow.__main__",
+        "hedgerow.private.engines.sql",
+        "hedgerow.release.spark_parts",
+        "hedgerow.compare.cell",
+    )
     for module in pkgutil.walk_packages(hedgerow.__path__, "hedgerow."):
         if not module.name.startswith(skipped):
             importlib.import_module(module.name)
@@ -158,9 +163,9 @@ def _command(words, folder, before, token, log):
     os.chdir(folder)
     os.environ[TOKEN] = token
     for number, path in ((0, os.devnull), (1, f"{log}/{token}.out"), (2, f"{log}/{token}.err")):
-        place = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        os.dup2(place, number)
-        os.close(place)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        os.dup2(descriptor, number)
+        os.close(descriptor)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background work ignores it
     sys.argv = ["hedgerow", *words]
     random.seed()

@@ -25,7 +25,7 @@ import numpy as np
 from hedgerow.coded.domain import Attribute, Domain
 from hedgerow.errors import ReleaseError
 from hedgerow.models import read
-from hedgerow.models.model import State, block_coins
+from hedgerow.models.model import State, block_rng
 from hedgerow.models.stored import Allowance, Stored
 from hedgerow.release import archive
 from hedgerow.release.bundle import verify
@@ -63,7 +63,7 @@ def seeds() -> list[tuple[Domain, State]]:
     for path in sorted(CORPUS.glob("*.release")):
         members = archive.read(path)
         about = json.loads(members["model.json"])
-        arrays = {name: archive.array_of(members[f"model/{place}.npy"]) for place, name in enumerate(about["arrays"])}
+        arrays = {name: archive.array_of(members[f"model/{index}.npy"]) for index, name in enumerate(about["arrays"])}
         domain = Schema.from_dict(json.loads(members["schema.json"])).encoding().domain
         found.append((domain, State(about["kind"], about["values"], arrays)))
     plain = list(found)
@@ -76,106 +76,106 @@ def seeds() -> list[tuple[Domain, State]]:
 # ---------------------------------------------------------------- mutations
 
 
-def mutated(coins: random.Random, domain: Domain, state: State) -> tuple[Domain, State]:
+def mutated(rng: random.Random, domain: Domain, state: State) -> tuple[Domain, State]:
     """One to four changes of a model: its values, its arrays, its domain, or how deep it lies."""
     values, arrays = json.loads(json.dumps(state.values)), dict(state.arrays)  # a quick deep copy
-    for _ in range(coins.choice([1, 1, 1, 2, 3, 4])):
-        turn = coins.random()
+    for _ in range(rng.choice([1, 1, 1, 2, 3, 4])):
+        turn = rng.random()
         if turn < 0.4:
-            change_values(coins, values, list(domain.names))
+            change_values(rng, values, list(domain.names))
         elif turn < 0.85:
-            change_arrays(coins, arrays)
+            change_arrays(rng, arrays)
         elif turn < 0.95:
-            domain = change_domain(coins, domain)
+            domain = change_domain(rng, domain)
         else:
-            kind = coins.choice(["expanded", "adjusted"])
+            kind = rng.choice(["expanded", "adjusted"])
             held = {"attributes": []} if kind == "expanded" else {"marginals": []}
-            for _ in range(coins.choice([1, 2, 5, 9])):
+            for _ in range(rng.choice([1, 2, 5, 9])):
                 state = State(state.kind, values, arrays).held_by(kind, dict(held), {})
                 values, arrays = state.values, state.arrays
-    kind = state.kind if coins.random() < 0.97 else coins.choice(["trees", "records", "segments", "x", "os:system", ""])
+    kind = state.kind if rng.random() < 0.97 else rng.choice(["trees", "records", "segments", "x", "os:system", ""])
     return domain, State(kind, values, arrays)
 
 
-def change_values(coins: random.Random, values, names: list[str]) -> None:
+def change_values(rng: random.Random, values, names: list[str]) -> None:
     """Somewhere in plain JSON: another value, a missing or a further entry, entries repeated or out of order."""
-    place = values
-    while isinstance(place, dict | list) and place:
-        entries = place.values() if isinstance(place, dict) else place
+    node = values
+    while isinstance(node, dict | list) and node:
+        entries = node.values() if isinstance(node, dict) else node
         inner = [each for each in entries if isinstance(each, dict | list)]
-        if not inner or coins.random() < 0.4:
+        if not inner or rng.random() < 0.4:
             break
-        place = coins.choice(inner)
-    if isinstance(place, dict):
-        keys = list(place)
-        turn = coins.random()
+        node = rng.choice(inner)
+    if isinstance(node, dict):
+        keys = list(node)
+        turn = rng.random()
         if turn < 0.2 or not keys:
-            place[coins.choice(["x", "total", "first", "model", *names])] = odd(coins)
+            node[rng.choice(["x", "total", "first", "model", *names])] = odd(rng)
         elif turn < 0.4:
-            del place[coins.choice(keys)]
+            del node[rng.choice(keys)]
         else:
-            key = coins.choice(keys)
-            place[key] = odd(coins, place[coins.choice(keys)], *names, names)
+            key = rng.choice(keys)
+            node[key] = odd(rng, node[rng.choice(keys)], *names, names)
         return
-    turn = coins.random()
+    turn = rng.random()
     if turn < 0.3:
-        place.append(odd(coins, *names, names))
-    elif turn < 0.4 and 0 < len(place) < 100:
-        place[:] = [copy.deepcopy(each) for each in place * coins.choice([2, 64])]
-    elif turn < 0.6 and place:
-        coins.shuffle(place)
-    elif turn < 0.7 and place:
-        del place[coins.randrange(len(place))]
-    elif place:
-        place[coins.randrange(len(place))] = odd(coins, *names)
+        node.append(odd(rng, *names, names))
+    elif turn < 0.4 and 0 < len(node) < 100:
+        node[:] = [copy.deepcopy(each) for each in node * rng.choice([2, 64])]
+    elif turn < 0.6 and node:
+        rng.shuffle(node)
+    elif turn < 0.7 and node:
+        del node[rng.randrange(len(node))]
+    elif node:
+        node[rng.randrange(len(node))] = odd(rng, *names)
 
 
-def odd(coins: random.Random, *others):
+def odd(rng: random.Random, *others):
     """Something that hardly ever belongs there; a copy, so that no two places share it."""
-    return copy.deepcopy(coins.choice([*ODD, *others]))
+    return copy.deepcopy(rng.choice([*ODD, *others]))
 
 
-def change_arrays(coins: random.Random, arrays: dict[str, np.ndarray]) -> None:
+def change_arrays(rng: random.Random, arrays: dict[str, np.ndarray]) -> None:
     """Some array: other numbers, another type, another shape, another name, or none."""
     if not arrays:
         arrays["x"] = np.zeros(1)
         return
-    name = coins.choice(list(arrays))
+    name = rng.choice(list(arrays))
     array = arrays[name].copy()
-    turn = coins.random()
+    turn = rng.random()
     with np.errstate(all="ignore"):
         if turn < 0.4 and array.size:
-            for _ in range(coins.choice([1, 1, 2, 5])):
-                spot = coins.randrange(array.size)
-                array.reshape(-1)[spot] = as_held(array.dtype, coins.choice([*CELLS, coins.randrange(64)]))
+            for _ in range(rng.choice([1, 1, 2, 5])):
+                spot = rng.randrange(array.size)
+                array.reshape(-1)[spot] = as_held(array.dtype, rng.choice([*CELLS, rng.randrange(64)]))
         elif turn < 0.5 and array.size:
-            array[...] = as_held(array.dtype, coins.choice(CELLS))
+            array[...] = as_held(array.dtype, rng.choice(CELLS))
         elif turn < 0.55:
-            np.random.default_rng(coins.randrange(1 << 30)).shuffle(array.reshape(-1))
+            np.random.default_rng(rng.randrange(1 << 30)).shuffle(array.reshape(-1))
         elif turn < 0.6 and array.dtype.kind == "f" and array.size:
-            array = within_range(coins, array)
+            array = within_range(rng, array)
         elif turn < 0.65:
-            array = (array.real if array.dtype.kind == "c" else array).astype(coins.choice(TYPES))
+            array = (array.real if array.dtype.kind == "c" else array).astype(rng.choice(TYPES))
         elif turn < 0.68:
-            array = array.astype(array.dtype.newbyteorder(coins.choice("<>")))
+            array = array.astype(array.dtype.newbyteorder(rng.choice("<>")))
         elif turn < 0.83:
-            array = reshaped(coins, array)
+            array = reshaped(rng, array)
         elif turn < 0.88:
             del arrays[name]
             return
         elif turn < 0.94:
-            array = arrays[coins.choice(list(arrays))]
+            array = arrays[rng.choice(list(arrays))]
         else:
-            name = coins.choice(["x", "weights0", "cells0", "model.x", "start.x", "counts", "map0", f"model.{name}"])
+            name = rng.choice(["x", "weights0", "cells0", "model.x", "start.x", "counts", "map0", f"model.{name}"])
     arrays[name] = array
 
 
-def within_range(coins: random.Random, array: np.ndarray) -> np.ndarray:
+def within_range(rng: random.Random, array: np.ndarray) -> np.ndarray:
     """Other numbers that may be allowed: potentials far apart, or shares of the same sum, most of them next to 0."""
-    free = np.random.default_rng(coins.randrange(1 << 30))
+    free = np.random.default_rng(rng.randrange(1 << 30))
     if array.min() < 0:
-        return free.choice(coins.choice(POTENTIALS), array.shape)
-    drawn = free.random(array.shape) ** coins.choice([1, 20, 1000])
+        return free.choice(rng.choice(POTENTIALS), array.shape)
+    drawn = free.random(array.shape) ** rng.choice([1, 20, 1000])
     return drawn * (array.sum() / drawn.sum())
 
 
@@ -187,13 +187,13 @@ def as_held(kind: np.dtype, cell: float) -> np.ndarray:
     return np.array(cell).astype(kind)
 
 
-def reshaped(coins: random.Random, array: np.ndarray) -> np.ndarray:
-    turn = coins.randrange(7)
+def reshaped(rng: random.Random, array: np.ndarray) -> np.ndarray:
+    turn = rng.randrange(7)
     flat = array.reshape(-1)
     if turn == 0:
-        return flat[: coins.randrange(array.size + 1)]
+        return flat[: rng.randrange(array.size + 1)]
     if turn == 1:
-        return np.concatenate([flat, flat[: coins.randrange(1, 4)]])
+        return np.concatenate([flat, flat[: rng.randrange(1, 4)]])
     if turn == 2:
         return np.stack([array, array], axis=-1)
     if turn == 3:
@@ -205,30 +205,30 @@ def reshaped(coins: random.Random, array: np.ndarray) -> np.ndarray:
     return array.T
 
 
-def change_domain(coins: random.Random, domain: Domain) -> Domain:
+def change_domain(rng: random.Random, domain: Domain) -> Domain:
     """An attribute of another size, one fewer, or one more."""
     attributes = list(domain)
-    turn, place = coins.random(), coins.randrange(len(attributes))
+    turn, index = rng.random(), rng.randrange(len(attributes))
     if turn < 0.6:
-        attributes[place] = Attribute(attributes[place].name, coins.choice(SIZES), attributes[place].line)
+        attributes[index] = Attribute(attributes[index].name, rng.choice(SIZES), attributes[index].ordered)
     elif turn < 0.8 and len(attributes) > 1:
-        del attributes[place]
+        del attributes[index]
     elif "new" not in domain:
-        attributes.insert(place, Attribute("new", coins.choice(SIZES)))
+        attributes.insert(index, Attribute("new", rng.choice(SIZES)))
     return Domain(attributes)
 
 
 # ---------------------------------------------------------------- inputs
 
 
-def try_state(coins: random.Random, domain: Domain, state: State) -> str:
+def try_state(rng: random.Random, domain: Domain, state: State) -> str:
     """What became of a state: "refused" or "drawn"."""
     try:
         model = read(domain, Stored(state, Allowance(MEMORY, STEPS)))
     except ReleaseError:
         return "refused"
-    rows = coins.choice([0, 1, 2, 17, 60])
-    table = model.draw(rows, block_coins(coins.randrange(1000), 0))
+    rows = rng.choice([0, 1, 2, 17, 60])
+    table = model.draw(rows, block_rng(rng.randrange(1000), 0))
     assert list(table) == list(domain.names), "other columns than the domain's"
     for attribute in domain:
         codes = table[attribute.name]
@@ -239,52 +239,52 @@ def try_state(coins: random.Random, domain: Domain, state: State) -> str:
     return "drawn"
 
 
-def mutated_file(coins: random.Random, file: bytes, folder: Path) -> Path:
+def mutated_file(rng: random.Random, file: bytes, folder: Path) -> Path:
     """A release with something changed: bytes of the file, a member's text or array, or which members there are."""
     path = folder / "mutated.release"
-    if coins.random() < 0.25:
+    if rng.random() < 0.25:
         damaged = bytearray(file)
-        for _ in range(coins.choice([1, 1, 3, 10])):
-            damaged[coins.randrange(len(damaged))] = coins.randrange(256)
-        path.write_bytes(bytes(damaged[: coins.choice([len(damaged)] * 9 + [coins.randrange(len(damaged))])]))
+        for _ in range(rng.choice([1, 1, 3, 10])):
+            damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+        path.write_bytes(bytes(damaged[: rng.choice([len(damaged)] * 9 + [rng.randrange(len(damaged))])]))
         return path
     path.write_bytes(file)
     members = archive.read(path)
-    for _ in range(coins.choice([1, 1, 2])):
-        name = coins.choice([*members, "certificate.json", "model.json", "schema.json", "answers.json"])
+    for _ in range(rng.choice([1, 1, 2])):
+        name = rng.choice([*members, "certificate.json", "model.json", "schema.json", "answers.json"])
         if name not in members:
             continue
-        if coins.random() < 0.1:
-            change_members(coins, members, name)
+        if rng.random() < 0.1:
+            change_members(rng, members, name)
         elif name.endswith(".json"):
             data = json.loads(members[name]) if members[name][:1] in b"{[" else {}
-            change_values(coins, data, NAMES)
+            change_values(rng, data, NAMES)
             members[name] = json.dumps(data, ensure_ascii=False, indent=1).encode()
         else:
             array = {"x": first_arrays(members, name)}
-            change_arrays(coins, array)
+            change_arrays(rng, array)
             changed = next(iter(array.values()), np.zeros(1))
             data = bytearray(archive.array_bytes(changed)) if changed.dtype != object else bytearray(members[name])
-            if coins.random() < 0.3:
-                data[coins.randrange(min(128, len(data)))] = coins.choice(b" 0123456789,()'|<>fiuOV")
+            if rng.random() < 0.3:
+                data[rng.randrange(min(128, len(data)))] = rng.choice(b" 0123456789,()'|<>fiuOV")
             members[name] = bytes(data)
     mended = {name: hashlib.sha256(data).hexdigest() for name, data in members.items() if name != "manifest.json"}
-    if coins.random() < 0.95:
+    if rng.random() < 0.95:
         members["manifest.json"] = json.dumps(mended, indent=1).encode()
     archive.write(path, members)
     return path
 
 
-def change_members(coins: random.Random, members: dict[str, bytes], name: str) -> None:
-    turn = coins.randrange(4)
+def change_members(rng: random.Random, members: dict[str, bytes], name: str) -> None:
+    turn = rng.randrange(4)
     if turn == 0:
         del members[name]
     elif turn == 1:
-        members[coins.choice(["extra.json", "model/99.npy", "answers/7.npy"])] = members[name]
+        members[rng.choice(["extra.json", "model/99.npy", "answers/7.npy"])] = members[name]
     elif turn == 2:
         members[name] = members[name] + b" "
     else:
-        members[name] = members[coins.choice(list(members))]
+        members[name] = members[rng.choice(list(members))]
 
 
 def first_arrays(members: dict[str, bytes], name: str) -> np.ndarray:
@@ -317,12 +317,12 @@ class Campaign:
 
     def one(self, number: int, files: float = FILES) -> str:
         """Make an input and say what became of it."""
-        coins = random.Random(f"{self.seed} {number}")
-        if coins.random() < files:
-            return "file " + try_file(mutated_file(coins, coins.choice(self.files), self.folder))
-        domain, state = coins.choice(self.states if coins.random() < 0.3 else self.plain)
-        domain, state = mutated(coins, domain, state)
-        return f"{state.kind if state.kind.isalpha() else 'other'} " + try_state(coins, domain, state)
+        rng = random.Random(f"{self.seed} {number}")
+        if rng.random() < files:
+            return "file " + try_file(mutated_file(rng, rng.choice(self.files), self.folder))
+        domain, state = rng.choice(self.states if rng.random() < 0.3 else self.plain)
+        domain, state = mutated(rng, domain, state)
+        return f"{state.kind if state.kind.isalpha() else 'other'} " + try_state(rng, domain, state)
 
 
 def run(count: int, seed: int, files: float = FILES, seconds: int = SECONDS) -> tuple[Counter[str], list[str]]:

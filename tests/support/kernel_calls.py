@@ -44,7 +44,7 @@ class Coins:
         return self.rng.random() < share
 
     def subset(self, count):
-        return [place for place in range(count) if self.chance(0.5)]
+        return [index for index in range(count) if self.chance(0.5)]
 
 
 def hostile_array(array, coins):
@@ -103,8 +103,8 @@ def hostile(value, coins):
 
 def hostile_list(values, coins):
     if values and coins.chance(0.6):
-        place = coins.below(len(values))
-        values[place] = hostile(values[place], coins)
+        index = coins.below(len(values))
+        values[index] = hostile(values[index], coins)
         return values
     what = coins.below(5)
     if what == 0:
@@ -122,9 +122,9 @@ def disturbed(arguments, coins, spared=()):
     """The arguments with none, one or a few of them replaced; `spared` ones say how much work to do."""
     arguments = list(arguments)
     for _ in range(coins.one([0, 0, 0, 1, 1, 2])):
-        place = coins.below(len(arguments))
-        if place not in spared:
-            arguments[place] = hostile(arguments[place], coins)
+        index = coins.below(len(arguments))
+        if index not in spared:
+            arguments[index] = hostile(arguments[index], coins)
     return arguments
 
 
@@ -144,15 +144,15 @@ def codes(size, rows, coins):
 def count_marginal(coins):
     sizes, rows = sizes_of(coins), coins.one([0, 1, 5, 300])
     columns = [codes(size, rows, coins) for size in sizes]
-    places = coins.subset(len(sizes))
+    indices = coins.subset(len(sizes))
     shape, levels = [], []
-    for place in places:
-        level = coins.rng.integers(0, 3, sizes[place]) if coins.chance(0.4) else None
-        shape.append(sizes[place] if level is None else 3)
+    for index in indices:
+        level = coins.rng.integers(0, 3, sizes[index]) if coins.chance(0.4) else None
+        shape.append(sizes[index] if level is None else 3)
         levels.append(level)
     cells = math.prod(shape)
     blocks = coins.rng.integers(-1, 4, cells) if coins.chance(0.4) else None
-    query = _count.Marginal(*disturbed([places, shape, levels, blocks], coins))
+    query = _count.Marginal(*disturbed([indices, shape, levels, blocks], coins))
     dense = coins.one([0, 1, 100, 1 << 20, 1 << 62])
     _count.count(*disturbed([columns, rows, [query], dense, 1 + coins.below(4)], coins, spared=(3,)))
 

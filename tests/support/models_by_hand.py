@@ -31,9 +31,9 @@ def structures(draw, most_cells=2000):
 def models(draw, spread=3.0):
     domain, cliques = draw(structures())
     structure = plan(domain, cliques)
-    coins = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     return GraphicalModel(
-        structure, coins.normal(0, spread, structure.leaf_cells), total=draw(st.sampled_from([1, 500.0]))
+        structure, rng.normal(0, spread, structure.leaf_cells), total=draw(st.sampled_from([1, 500.0]))
     )
 
 
@@ -49,7 +49,7 @@ def joint(model):
 
 
 def marginal_of(table, domain, marginal):
-    return table.sum(axis=tuple(place for place, name in enumerate(domain.names) if name not in marginal))
+    return table.sum(axis=tuple(index for index, name in enumerate(domain.names) if name not in marginal))
 
 
 def measured(domain, marginal, values, std=1.0, **aggregation):

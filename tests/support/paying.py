@@ -28,7 +28,7 @@ def next_command(inputs, folder, *more):
 
 def rows_of(more):
     """--rows and its number, where they are typed."""
-    return [word for place, word in enumerate(more) if "--rows" in more[max(0, place - 1) : place + 1]]
+    return [word for index, word in enumerate(more) if "--rows" in more[max(0, index - 1) : index + 1]]
 
 
 def where_synth_is(folder, *more):

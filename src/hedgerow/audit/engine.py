@@ -88,29 +88,29 @@ def check_engine(make_engine: MakeEngine) -> None:
 
 def sample_table(rows: int, seed: int = 0) -> pa.Table:
     """Made-up rows with text, numbers, nulls and values outside the declaration."""
-    coins = np.random.default_rng(seed)
-    favourite = coins.random(rows) < 0.5
+    rng = np.random.default_rng(seed)
+    favourite = rng.random(rows) < 0.5
     grades = np.array(["low", "mid", "high", "unheard-of", None], dtype=object)
-    grade = coins.choice(grades, rows, p=[0.4, 0.3, 0.1, 0.1, 0.1])
+    grade = rng.choice(grades, rows, p=[0.4, 0.3, 0.1, 0.1, 0.1])
     return pa.table(
         {
             "grade": pa.array(grade.tolist(), pa.string()),
-            "age": pa.array(coins.integers(-5, 130, rows)),
-            "hours": pa.array(np.where(favourite, 40, coins.integers(1, 100, rows)), mask=coins.random(rows) < 0.05),
-            "flag": pa.array(coins.choice(["yes", "no"], rows).tolist(), pa.string()),
-            "site": pa.array(np.where(favourite, 7, coins.integers(0, 300, rows))),
-            "place": pa.array(np.where(favourite, 69_999, coins.integers(0, 70_000, rows))),
-            "item": pa.array(np.where(favourite, 0, coins.integers(0, 70_000, rows))),
+            "age": pa.array(rng.integers(-5, 130, rows)),
+            "hours": pa.array(np.where(favourite, 40, rng.integers(1, 100, rows)), mask=rng.random(rows) < 0.05),
+            "flag": pa.array(rng.choice(["yes", "no"], rows).tolist(), pa.string()),
+            "site": pa.array(np.where(favourite, 7, rng.integers(0, 300, rows))),
+            "place": pa.array(np.where(favourite, 69_999, rng.integers(0, 70_000, rows))),
+            "item": pa.array(np.where(favourite, 0, rng.integers(0, 70_000, rows))),
         }
     )
 
 
 def odd_table(rows: int, seed: int = 0) -> pa.Table:
     """Values that are easily confused: null and empty, capitals and accents, −0 and 0, infinities, days far away."""
-    coins = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
 
     def some(values: Sequence[object], kind: pa.DataType) -> pa.Array:
-        return pa.array([values[place] for place in coins.integers(0, len(values), rows)], kind)
+        return pa.array([values[index] for index in rng.integers(0, len(values), rows)], kind)
 
     day, moment = datetime.date, datetime.datetime
     infinity, none = float("inf"), float("nan")
@@ -203,14 +203,14 @@ def _check_counts(engine: Engine, queries: Sequence[Query], coded: CodedTable, l
 def _check_bounding(make_engine: MakeEngine, name: Callable[[int], str | int]) -> None:
     """Persons 0 … 39 have 0 … 39 rows; cell 40 of `who` holds the rows that name nobody."""
     encoding = Schema.parse(PERSON_SCHEMA).encoding()
-    coins = np.random.default_rng(1)
-    who = coins.permutation(np.repeat(np.arange(41), [*range(40), 20]))
+    rng = np.random.default_rng(1)
+    who = rng.permutation(np.repeat(np.arange(41), [*range(40), 20]))
     table = pa.table(
         {
             "id": pa.array([None if person == 40 else name(person) for person in who.tolist()]),
             "who": pa.array(who),
-            "grade": pa.array(coins.choice(["low", "mid", "high", "unheard-of"], len(who)).tolist()),
-            "age": pa.array(coins.integers(0, 10, len(who))),
+            "grade": pa.array(rng.choice(["low", "mid", "high", "unheard-of"], len(who)).tolist()),
+            "age": pa.array(rng.integers(0, 10, len(who))),
         }
     )
     engine = make_engine(_in_pieces(table), encoding)

@@ -150,8 +150,8 @@ def certified(absent: Counts, present: Counts, false_alarm: float = FALSE_ALARM)
     The threshold is the one that would certify most on the first half of the values; the second half certifies.
     """
     half = len(absent) // 2
-    places = np.unique(np.concatenate([absent[:half], present[:half]]))
-    threshold = places[np.argmax(_bounds(absent[:half], present[:half], places, false_alarm))]
+    candidates = np.unique(np.concatenate([absent[:half], present[:half]]))
+    threshold = candidates[np.argmax(_bounds(absent[:half], present[:half], candidates, false_alarm))]
     return max(0.0, float(_bounds(absent[half:], present[half:], threshold, false_alarm)))
 
 

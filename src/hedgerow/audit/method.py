@@ -19,7 +19,7 @@ from hedgerow.coded.domain import Counts
 from hedgerow.errors import ReleaseError
 from hedgerow.methods.method import Method
 from hedgerow.private.engines import open_engine
-from hedgerow.private.mechanisms import Answering
+from hedgerow.private.mechanisms import Randomizer
 from hedgerow.progress import Progress
 from hedgerow.release.bundle import Release, verify
 from hedgerow.run import Run
@@ -55,16 +55,16 @@ class Pair:
 
 def pairs(count: int, seed: int = 0, people: int = 40) -> Iterator[Pair]:
     """`count` neighbouring pairs, the kinds in turn; so are the types that persons are named by."""
-    coins = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     for number in range(count):
-        yield _pair(KINDS[number % len(KINDS)], coins, people, number)
+        yield _pair(KINDS[number % len(KINDS)], rng, people, number)
 
 
-def _pair(kind: str, coins: np.random.Generator, people: int, number: int) -> Pair:
-    persons = 0 if kind == "empty table" else int(coins.integers(2, people))
+def _pair(kind: str, rng: np.random.Generator, people: int, number: int) -> Pair:
+    persons = 0 if kind == "empty table" else int(rng.integers(2, people))
     # up to five rows each, so that other people are truncated too
-    rows = [_row(person, coins) for person in range(persons) for _ in range(coins.integers(1, 6))]
-    extra = [_row(_CANARY, coins) for _ in range({"many rows": 8, "empty table": 3}.get(kind, 1))]
+    rows = [_row(person, rng) for person in range(persons) for _ in range(rng.integers(1, 6))]
+    extra = [_row(_CANARY, rng) for _ in range({"many rows": 8, "empty table": 3}.get(kind, 1))]
     if kind in ("many rows", "empty table"):
         extra = [extra[0]] * len(extra)  # all in one cell: the worst that one person can do
     if kind == "new category":
@@ -74,17 +74,17 @@ def _pair(kind: str, coins: np.random.Generator, people: int, number: int) -> Pa
     if kind == "out of range":
         extra = [(_CANARY, "low", 10**6, -(10**9), "yes")]
     mixed = rows + extra
-    order = coins.permutation(len(mixed))
-    mixed = [mixed[place] for place in order]
+    order = rng.permutation(len(mixed))
+    mixed = [mixed[index] for index in order]
     if kind == "null":
         mixed += [(None, "low", 1, 3, "yes")] * 20  # of whomever: rows that name nobody
     return Pair(kind, _table(mixed, number), _table(rows, number))
 
 
-def _row(person: int, coins: np.random.Generator) -> tuple[Any, ...]:
-    grade = ("low", "mid", "high")[coins.choice(3, p=[0.6, 0.3, 0.1])]
-    flag = ("yes", "no", None)[coins.choice(3, p=[0.5, 0.4, 0.1])]
-    return person, grade, int(coins.integers(0, 5)), int(min(9, coins.poisson(3))), flag
+def _row(person: int, rng: np.random.Generator) -> tuple[Any, ...]:
+    grade = ("low", "mid", "high")[rng.choice(3, p=[0.6, 0.3, 0.1])]
+    flag = ("yes", "no", None)[rng.choice(3, p=[0.5, 0.4, 0.1])]
+    return person, grade, int(rng.integers(0, 5)), int(min(9, rng.poisson(3))), flag
 
 
 def _table(rows: Sequence[tuple[Any, ...]], number: int) -> pa.Table:
@@ -132,7 +132,7 @@ def replay_pair(method: Method, budget: Budget, pair: Pair, schema: str = SCHEMA
     key = b"the same key for both neighbours"
 
     def on(table: pa.Table) -> Any:
-        def run(mechanisms: Answering) -> Release:
+        def run(mechanisms: Randomizer) -> Release:
             engine = open_engine(table, bounding_key=key)
             return Run(parsed, budget, method, 0, Progress()).release(engine, mechanisms)
 
@@ -173,7 +173,7 @@ def check_drawn_noise(calls: Sequence[Call]) -> None:
     """
     from scipy.stats import chi2
 
-    coins = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     levels: list[Counts] = []
     seen: set[bytes] = set()
     survived, expected = 0, 0.0
@@ -204,7 +204,7 @@ def check_drawn_noise(calls: Sequence[Call]) -> None:
                 raise Violation("the same noise was drawn twice.")
             seen.add(residuals.tobytes())
         below, upto = cumulative(noise, residuals - 1.0), cumulative(noise, residuals.astype(np.float64))
-        level = below + (upto - below) * coins.random(len(residuals))
+        level = below + (upto - below) * rng.random(len(residuals))
         levels.append((level - missing) / (1 - missing))
     if expected and survived * np.log(max(survived, 1) / expected) - survived + expected > np.log(2e9):
         raise Violation("the noise drawn is not the noise charged for: too few or too many cells survive.")

@@ -47,27 +47,27 @@ def check_metric(metric: Metric | str, seed: int = 0) -> None:
     """
     metric = find(metric) if isinstance(metric, str) else metric
     _check_names(metric)
-    coins = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     encoding = SCHEMA.encoding()
-    real, near, far = (_rows(encoding, coins, mixed) for mixed in (0.0, 0.3, 1.0))
+    real, near, far = (_rows(encoding, rng, mixed) for mixed in (0.0, 0.3, 1.0))
     usual = Comparison(encoding, real, near, seed, TARGET, IDENTIFIERS)
     found = _figures(metric, usual)
     _check_repeatable(metric, usual, found)
     if not metric.draws:
-        _check_order(metric, usual, found, coins)
+        _check_order(metric, usual, found, rng)
     alike, unlike = (_figures(metric, replace(usual, synthetic=other)) for other in (real, far))
     _check_meaning(metric, alike, unlike)
     _check_small(metric, usual)
 
 
-def _rows(encoding: Encoding, coins: np.random.Generator, mixed: float) -> CodedTable:
+def _rows(encoding: Encoding, rng: np.random.Generator, mixed: float) -> CodedTable:
     """Rows whose attributes all follow one hidden number, but for the share `mixed` of the codes, which are random."""
-    hidden = coins.random(ROWS)
+    hidden = rng.random(ROWS)
     table: CodedTable = {}
     for attribute in encoding.domain:
         follows = (hidden * attribute.size).astype(np.int64)
-        anything = coins.integers(0, attribute.size, ROWS)
-        codes = np.where(coins.random(ROWS) < mixed, anything, follows).astype(attribute.dtype)
+        anything = rng.integers(0, attribute.size, ROWS)
+        codes = np.where(rng.random(ROWS) < mixed, anything, follows).astype(attribute.dtype)
         codes.flags.writeable = False
         table[attribute.name] = codes
     return table
@@ -134,11 +134,11 @@ def _check_repeatable(metric: Metric, comparison: Comparison, found: Found) -> N
             raise Violation("the same tables and the same seed gave other figures.")
 
 
-def _check_order(metric: Metric, comparison: Comparison, found: Found, coins: np.random.Generator) -> None:
+def _check_order(metric: Metric, comparison: Comparison, found: Found, rng: np.random.Generator) -> None:
     shuffled = replace(
         comparison,
-        real=_taken(comparison.real, coins.permutation(ROWS)),
-        synthetic=_taken(comparison.synthetic, coins.permutation(ROWS)),
+        real=_taken(comparison.real, rng.permutation(ROWS)),
+        synthetic=_taken(comparison.synthetic, rng.permutation(ROWS)),
     )
     again = _figures(metric, shuffled)
     if not all(_close(again[name], found[name]) for name in metric.figures):

@@ -17,7 +17,7 @@ from hedgerow.coded.domain import CodedTable, Counts, Domain, Marginal
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import HedgerowError
 from hedgerow.models import load
-from hedgerow.models.model import Model, State, block_coins
+from hedgerow.models.model import Model, State, block_rng
 
 ROWS = 20_000
 """Rows that are drawn to compare them with the model's own counts."""
@@ -89,9 +89,9 @@ def _check_answers(model: Model, asked: Mapping[Marginal, Counts]) -> None:
 def _check_rows(model: Model, asked: Mapping[Marginal, Counts]) -> None:
     domain = model.domain
     for rows in (0, 1, 700):
-        _check_fits(domain, model.draw(rows, block_coins(1, 0)), rows)
-    drawn = model.draw(ROWS, block_coins(1, 0))
-    again = model.draw(ROWS, block_coins(1, 0))
+        _check_fits(domain, model.draw(rows, block_rng(1, 0)), rows)
+    drawn = model.draw(ROWS, block_rng(1, 0))
+    again = model.draw(ROWS, block_rng(1, 0))
     _hold(_same_rows(domain, drawn, again), "the same generator draws the same rows")
     half = {name: codes[: ROWS // 2] for name, codes in drawn.items()}
     for marginal, counts in asked.items():
@@ -124,7 +124,7 @@ def _check_state(model: Model, state: State) -> None:
         raise Violation(f"the state of a model does not read back: {problem}") from None
     _hold(loaded.total == model.total and loaded.domain == domain, "a state holds the total")
     _hold(_same_states(loaded.state(), state), "a model that was read back writes the same state")
-    same = _same_rows(domain, loaded.draw(700, block_coins(1, 0)), model.draw(700, block_coins(1, 0)))
+    same = _same_rows(domain, loaded.draw(700, block_rng(1, 0)), model.draw(700, block_rng(1, 0)))
     _hold(same, "a model that was read back draws the same rows")
 
 
@@ -184,7 +184,7 @@ def _check_tampered(domain: Domain, state: State) -> None:
         raise Violation(
             f"a state that was tampered with raised {type(problem).__name__}, not a ReleaseError."
         ) from None
-    _check_fits(domain, model.draw(50, block_coins(2, 0)), 50)
+    _check_fits(domain, model.draw(50, block_rng(2, 0)), 50)
     _hold(math.isfinite(model.total) and model.total >= 1, "its total is a number of at least 1")
 
 

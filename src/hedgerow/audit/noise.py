@@ -10,14 +10,14 @@ import numpy.typing as npt
 from hedgerow.coded.domain import IntArray
 from hedgerow.coded.measurement import Noise
 from hedgerow.private.exact import Exact
-from hedgerow.private.mechanisms import Answering
+from hedgerow.private.mechanisms import Randomizer
 
 FALSE_ALARM = 1e-7
 """How often one test of sound noise may fail by chance."""
 WRONG_SCALES = (0.67, 1.5)
 
 
-def check_noise(mechanisms: Answering, noise: Noise, draws: int = 1_000_000) -> None:
+def check_noise(mechanisms: Randomizer, noise: Noise, draws: int = 1_000_000) -> None:
     """Three-armed test: the drawn noise fits the stated scale, and the test could have told 0.67 and 1.5 times it.
 
     Raises AssertionError. The noise is that of empty cells, through the same door as every answer.

@@ -21,7 +21,7 @@ from hedgerow.budget.accounting import Charge
 from hedgerow.coded.domain import IntArray
 from hedgerow.coded.measurement import Noise
 from hedgerow.private.exact import Exact, ExactCounts, SparseCounts
-from hedgerow.private.mechanisms import Answering, Mechanisms
+from hedgerow.private.mechanisms import Mechanisms, Randomizer
 from hedgerow.release.bundle import Release
 
 
@@ -35,14 +35,14 @@ class Call:
 
     asked: tuple[Any, ...]
     exact: Mapping[Any, int]
-    """Counts that are not zero, by cell (or by value, or by place)."""
+    """Counts that are not zero, by cell (or by value, or by index)."""
     answer: Any
 
 
 class Recorder:
     """Draws as usual and keeps every call."""
 
-    def __init__(self, inner: Answering | None = None):
+    def __init__(self, inner: Randomizer | None = None):
         self._inner = inner or Mechanisms()
         self.calls: list[Call] = []
 
@@ -104,10 +104,10 @@ class Replayer(Recorder):
         return tuple(self._replay(("discover", noise, threshold), counts))
 
     def _replay(self, asked: tuple[Any, ...], exact: Exact[Any]) -> Any:
-        place = len(self.calls)
-        if place >= len(self._recorded) or self._recorded[place].asked != asked:
-            raise Violation(f"call {place + 1} differs between neighbours although every answer was the same.")
-        answer = self._recorded[place].answer
+        index = len(self.calls)
+        if index >= len(self._recorded) or self._recorded[index].asked != asked:
+            raise Violation(f"call {index + 1} differs between neighbours although every answer was the same.")
+        answer = self._recorded[index].answer
         self._keep(asked, exact, answer)
         return answer
 
@@ -128,7 +128,7 @@ class Replayed:
     release: Release
 
 
-def replay(run: Callable[[Answering], Release], neighbour: Callable[[Answering], Release]) -> Replayed:
+def replay(run: Callable[[Randomizer], Release], neighbour: Callable[[Randomizer], Release]) -> Replayed:
     """Record `run`, replay it on `neighbour`; both take the mechanisms to use and must share everything public.
 
     Raises Violation if a call, a scale, a shape or a byte of the release differs, or if a pair of exact answers is

@@ -9,6 +9,7 @@ import sys
 from typing import Any
 
 STOPPED = 130
+SOON = 0.01
 _ENDED = "stopped; no half-written file was left, and what was debited stays debited."
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _asked_to_end: list[int] = []
@@ -26,6 +27,8 @@ def main() -> None:
     for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup, or the background work of a shell
             signal.signal(number, _interrupt)
+    signal.signal(signal.SIGALRM, _interrupt)
+    sys.unraisablehook = _unraised
     try:
         _run()
     except KeyboardInterrupt:
@@ -101,9 +104,17 @@ def _interrupt(number: int, _: object) -> None:
     raise KeyboardInterrupt
 
 
+def _unraised(problem: sys.UnraisableHookArgs) -> None:
+    """A request to end that came where Python can only drop it (a callback, a finalizer) is made again soon."""
+    if _asked_to_end and issubclass(problem.exc_type, KeyboardInterrupt):
+        signal.setitimer(signal.ITIMER_REAL, SOON)
+    else:
+        sys.__unraisablehook__(problem)
+
+
 def _too_late() -> None:
     """The command has ended; a signal would only disturb the interpreter while it takes itself down."""
-    for number in _ENDING:
+    for number in (*_ENDING, signal.SIGALRM):
         signal.signal(number, signal.SIG_IGN)
 
 

@@ -30,26 +30,21 @@ IntArray: TypeAlias = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Attribute:
-    """A coded variable. The first `line` codes stand in their order, neighbours alike: numbers, days, grades.
+    """A coded variable. The first `ordered` codes stand in their order, neighbours alike: numbers, days, grades.
 
-    0: they are in no order; None: nobody said. Codes for missing and other values come after the line.
+    0: they are in no order; None: nobody said. Codes for missing and other values come after them.
 
     `hidden` says that the last code holds what was not declared; it is not written out, and needs no rows of its own.
     """
 
     name: str
     size: int
-    line: int | None = None
+    ordered: int | None = None
     hidden: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.size < 1:
             raise SchemaError(f'attribute "{self.name}" has {self.size} values; it needs at least 1.')
-
-    @property
-    def ordered(self) -> bool:
-        """Whether an order was declared."""
-        return bool(self.line)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -62,9 +57,9 @@ class Domain:
 
     def __init__(self, attributes: Iterable[Attribute]):
         self.attributes: tuple[Attribute, ...] = tuple(attributes)
-        self._place = {attribute.name: place for place, attribute in enumerate(self.attributes)}
+        self._index = {attribute.name: index for index, attribute in enumerate(self.attributes)}
         self._sizes = {attribute.name: attribute.size for attribute in self.attributes}
-        if len(self._place) != len(self.attributes):
+        if len(self._index) != len(self.attributes):
             raise SchemaError("two attributes of a domain have the same name.")
 
     @classmethod
@@ -74,22 +69,22 @@ class Domain:
 
     @property
     def names(self) -> Marginal:
-        return tuple(self._place)
+        return tuple(self._index)
 
     def __getitem__(self, name: str) -> Attribute:
-        return self.attributes[self.place(name)]
+        return self.attributes[self.index(name)]
 
-    def place(self, name: str) -> int:
+    def index(self, name: str) -> int:
         """The position of an attribute."""
         try:
-            return self._place[name]
+            return self._index[name]
         except KeyError:
             raise OptionError(
-                f'unknown attribute "{name}"; attributes: {listing(self._place)}.{suggestion(name, self._place)}'
+                f'unknown attribute "{name}"; attributes: {listing(self._index)}.{suggestion(name, self._index)}'
             ) from None
 
     def __contains__(self, name: object) -> bool:
-        return name in self._place
+        return name in self._index
 
     def __iter__(self) -> Iterator[Attribute]:
         return iter(self.attributes)
@@ -108,7 +103,7 @@ class Domain:
 
     def marginal(self, names: Iterable[str]) -> Marginal:
         """The names once each, in domain order."""
-        return tuple(sorted(set(names), key=self.place))
+        return tuple(sorted(set(names), key=self.index))
 
     def shape(self, marginal: Sequence[str]) -> tuple[int, ...]:
         try:

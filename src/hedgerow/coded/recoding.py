@@ -18,14 +18,14 @@ class Recoding:
     maps: Mapping[str, IntArray]
 
     def target(self) -> Domain:
-        """The recoded domain. A merged attribute keeps its line only if the map keeps the order along it."""
+        """The recoded domain. A merged attribute stays ordered only if the map keeps the order."""
         attributes = []
         for attribute in self.domain:
             mapping = self.maps.get(attribute.name)
             if mapping is None:
                 attributes.append(attribute)
             else:
-                attributes.append(Attribute(attribute.name, int(mapping.max()) + 1, _line(attribute, mapping)))
+                attributes.append(Attribute(attribute.name, int(mapping.max()) + 1, _ordered(attribute, mapping)))
         return Domain(attributes)
 
     def rows(self, table: CodedTable) -> CodedTable:
@@ -37,10 +37,10 @@ class Recoding:
         }
 
 
-def _line(attribute: Attribute, mapping: IntArray) -> int | None:
+def _ordered(attribute: Attribute, mapping: IntArray) -> int | None:
     """How many merged codes, the first ones, stand in order."""
-    if not attribute.line:
-        return attribute.line
-    line, rest = mapping[: attribute.line], mapping[attribute.line :]
-    kept = bool((np.diff(line) >= 0).all()) and not np.isin(rest, line).any() and line[0] == 0
-    return int(line[-1]) + 1 if kept else 0
+    if not attribute.ordered:
+        return attribute.ordered
+    ordered, rest = mapping[: attribute.ordered], mapping[attribute.ordered :]
+    kept = bool((np.diff(ordered) >= 0).all()) and not np.isin(rest, ordered).any() and ordered[0] == 0
+    return int(ordered[-1]) + 1 if kept else 0

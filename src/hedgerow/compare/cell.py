@@ -62,11 +62,11 @@ def run_cell(plan: Plan, cell: Cell, journal: Path | None = None) -> dict[str, A
 def floor(name: str, real: CodedTable, seed: int) -> CodedTable:
     """A sample of the real rows: what luck alone does to a table."""
     rows = rows_of(real)
-    coins = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, rows])))
+    rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, rows])))
     if name == "bootstrap":
-        kept = coins.integers(0, rows, rows)
+        kept = rng.integers(0, rows, rows)
     else:
-        kept = coins.permutation(rows)[: max(1, rows // SUBSAMPLE)]
+        kept = rng.permutation(rows)[: max(1, rows // SUBSAMPLE)]
     return {attribute: codes[kept] for attribute, codes in real.items()}
 
 

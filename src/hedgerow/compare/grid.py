@@ -183,13 +183,13 @@ class Grid:
         if len(waiting) < len(cells):
             say(f"{len(cells) - len(waiting)} of {len(cells)} cells are done already")
         took: dict[str, list[float]] = {}
-        for place, cell in enumerate(waiting):
+        for index, cell in enumerate(waiting):
             begin = time.monotonic()
             rows[cell.key] = self._run(cell)
             took.setdefault(cell.name, []).append(time.monotonic() - begin)
             self._keep(cell, rows[cell.key])
-            left = remaining_seconds(took, waiting[place + 1 :])
-            say(f"{place + 1}/{len(waiting)} {cell.title}: {_outcome(rows[cell.key])}{_left(left)}")
+            left = remaining_seconds(took, waiting[index + 1 :])
+            say(f"{index + 1}/{len(waiting)} {cell.title}: {_outcome(rows[cell.key])}{_left(left)}")
         return [rows[cell.key] for cell in cells]
 
     def _keep(self, cell: Cell, row: Row) -> None:

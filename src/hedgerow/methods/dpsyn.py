@@ -119,7 +119,7 @@ class DPSyn(Options):
     about: ClassVar[About] = About(
         name="dpsyn",
         title="DPSyn",
-        summary="Noisy counts of segments such as index × year; their rows from public rows or from noisy marginals.",
+        summary="Noisy counts of segments such as place × year; their rows from public rows or from noisy marginals.",
         argument=(
             "A noisy row total, noisy segment counts, and all one-way or all two-way marginals of the other columns: "
             "one person moves each by a non-negative vector of L1 norm at most θ, so a stack of k by at most θ√k "
@@ -247,14 +247,14 @@ class DPSyn(Options):
 
         Without time for all of it they are updated less often, and exchange less.
         """
-        found = [] if public is None else [sampled(public, curator.coins)]
+        found = [] if public is None else [sampled(public, curator.rng)]
         if regime is not Regime.PUBLIC:
             domain = Domain(curator.domain[name] for name in inner)
             each = UPDATED * POOL * len(targets)
             iterations = progress.affords(ITERATIONS, each, 0)
             progress.worked(iterations * each)
             exchanges = progress.affords(EXCHANGES, each, 0)
-            found.append(Records(domain, targets, POOL).made(POOL, curator.coins, iterations, exchanges))
+            found.append(Records(domain, targets, POOL).made(POOL, curator.rng, iterations, exchanges))
         return found
 
 

@@ -123,7 +123,7 @@ class FieldGroups(Options):
 def learnt_groups(curator: Curator, public: CodedTable) -> list[Marginal]:
     """Columns of which one tells much of the other, joined while the joint histogram is narrow enough."""
     domain = curator.domain
-    relations = Relations(domain, public, curator.coins)
+    relations = Relations(domain, public, curator.rng)
     entropy = relations.entropies()
     strong = {
         pair: information

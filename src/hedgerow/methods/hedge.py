@@ -238,7 +238,7 @@ def first_model(
     if curator.public is None:
         return columns.model(recoding)
     domain = curator.domain
-    tree = public_pairs(domain, curator.public, columns.total, megabytes, curator.coins)
+    tree = public_pairs(domain, curator.public, columns.total, megabytes, curator.rng)
     return fit(domain, [*columns.measurements(recoding), *tree], total=columns.total, limits=limits)
 
 

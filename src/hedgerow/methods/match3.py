@@ -201,7 +201,7 @@ def learnt_marginals(curator: Curator, public: CodedTable, most_cells: int) -> l
     a circle, and each brings the pair of its neighbours.
     """
     domain = curator.domain
-    relations = Relations(domain, public, curator.coins)
+    relations = Relations(domain, public, curator.rng)
     information = {pair: nats for pair, nats in relations.information(most_cells).items() if nats > 0}
     tree = forest([(name,) for name in domain.names], information).pairs
     found = list(tree)

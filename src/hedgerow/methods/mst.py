@@ -98,7 +98,7 @@ class MST(Options):
         if not candidates:
             return []
         pool = curator.pool(candidates, against=model)
-        ends = np.array([[domain.place(name) for name in candidate.query.attributes] for candidate in candidates])
+        ends = np.array([[domain.index(name) for name in candidate.query.attributes] for candidate in candidates])
         component = np.arange(len(domain))
         chosen: list[MarginalQuery] = []
         while len(left := np.flatnonzero(component[ends[:, 0]] != component[ends[:, 1]])):

@@ -157,9 +157,9 @@ def merged_cliques(domain: Domain, pairs: Sequence[Marginal], most_cells: int) -
 def _cliques(domain: Domain, neighbours: Mapping[str, set[str]], most_cells: int) -> list[Marginal]:
     """Cliques of three attributes and more with at most so many cells."""
     growing: list[Marginal] = [(name,) for name in domain.names if name in neighbours]
-    place = {name: number for number, name in enumerate(domain.names)}
+    index = {name: number for number, name in enumerate(domain.names)}
     after = {
-        name: sorted((other for other in others if place[other] > place[name]), key=place.__getitem__)
+        name: sorted((other for other in others if index[other] > index[name]), key=index.__getitem__)
         for name, others in neighbours.items()
     }
     found: list[Marginal] = []

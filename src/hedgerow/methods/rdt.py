@@ -127,7 +127,7 @@ class RDT(Options):
         for label in curator.domain.marginal(labels):
             planted[label] = []
             for _ in range(trees):
-                tree = grow(curator.domain, label, height, curator.coins, ranges=self.ranges, memory=left)
+                tree = grow(curator.domain, label, height, curator.rng, ranges=self.ranges, memory=left)
                 planted[label].append(tree)
                 left -= tree.bytes
         return planted
@@ -165,9 +165,9 @@ class RDT(Options):
 
     def cells(self, domain: Domain, labels: Marginal, height: int) -> float:
         """The mean number of cells of a tree."""
-        alike = {(domain[name].size, domain[name].ordered): name for name in labels}
+        alike = {(domain[name].size, bool(domain[name].ordered)): name for name in labels}
         leaves = {kind: expected_leaves(domain, name, height, self.ranges) for kind, name in alike.items()}
-        sizes = [domain[name].size * leaves[domain[name].size, domain[name].ordered] for name in labels]
+        sizes = [domain[name].size * leaves[domain[name].size, bool(domain[name].ordered)] for name in labels]
         return sum(sizes) / len(sizes)
 
 

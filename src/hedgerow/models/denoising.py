@@ -60,7 +60,7 @@ class Smoothed(NamedTuple):
 def denoised(measurement: Measurement, attribute: Attribute, total: float) -> Column:
     """The best guess at an attribute's own counts from one noisy measurement of all its cells."""
     values, std = measurement.dense(), max(LEAST_STD, measurement.std)
-    ordered = attribute.line
+    ordered = attribute.ordered
     if ordered is None:  # nobody said: the risk decides
         ordered = attribute.size if attribute.size > FEWEST else 0
     options = [
@@ -120,10 +120,11 @@ def _by_kernels(values: Counts, std: float) -> Iterator[Smoothed]:
     """Cells in their order: each the mean of those around it, near ones weighing more; spikes stay as they are."""
     spikes = _spikes_in_line(values, std)
     inside = (~spikes).astype(np.float64)
+    cells, counted = _Sums(inside), _Sums(values * inside)
     for kernel in _kernels(len(values)):
-        mass = _around(inside, kernel)
+        mass = cells.around(kernel)
         mass = np.where(mass > 0, mass, 1.0)
-        counts = np.where(spikes, values, _around(values * inside, kernel) / mass)
+        counts = np.where(spikes, values, counted.around(kernel) / mass)
         yield Smoothed(counts, np.where(spikes, 1.0, 1 / mass))  # a kernel weighs its own cell 1
 
 
@@ -146,8 +147,8 @@ def _spikes_in_line(values: Counts, std: float) -> Mask:
         return spikes
     for _ in range(2):
         inside = (~spikes).astype(np.float64)
-        number = _around(inside, kernel)
-        mean = _around(values * inside, kernel) / np.maximum(number, 1.0)
+        number = _Sums(inside).around(kernel)
+        mean = _Sums(values * inside).around(kernel) / np.maximum(number, 1.0)
         away = np.abs(values - mean) / np.sqrt(1 + 1 / np.maximum(number, 1.0))
         spikes = (away > STANDS_OUT * std) | (number < 0.5)
     return spikes
@@ -164,11 +165,21 @@ def _spikes(values: Counts, std: float) -> Mask:
     return spikes
 
 
-def _around(values: Counts, kernel: Counts) -> Counts:
-    """The kernel's sum at each cell; beyond the ends is nothing."""
-    half = len(kernel) // 2
-    if len(kernel) * len(values) <= DIRECT:
-        return np.convolve(values, kernel)[half : half + len(values)]
-    length = 1 << (len(values) + len(kernel) - 2).bit_length()  # other lengths can take far longer
-    sums: Counts = np.fft.irfft(np.fft.rfft(values, length) * np.fft.rfft(kernel, length), length)
-    return sums[half : half + len(values)]
+class _Sums:
+    """Weighted sums around every cell, for one kernel after another; beyond the ends is nothing."""
+
+    def __init__(self, values: Counts):
+        self._values = values
+        self._spectra: dict[int, npt.NDArray[np.complex128]] = {}
+
+    def around(self, kernel: Counts) -> Counts:
+        """The kernel's sum at each cell."""
+        cells, half = len(self._values), len(kernel) // 2
+        if len(kernel) * cells <= DIRECT:
+            return np.convolve(self._values, kernel)[half : half + cells]
+        length = 1 << (cells + len(kernel) - 2).bit_length()  # other lengths can take far longer
+        if length not in self._spectra:
+            self._spectra = {length: np.fft.rfft(self._values, length)}  # kernels widen: the last is enough
+        spectrum = np.fft.rfft(kernel, length)
+        sums: Counts = np.fft.irfft(np.multiply(self._spectra[length], spectrum, out=spectrum), length)
+        return sums[half : half + cells]

@@ -17,7 +17,7 @@ from hedgerow import _count
 from hedgerow.coded.domain import CodedTable, Codes, Counts, Domain, IntArray, Marginal
 from hedgerow.errors import HedgerowError, ReleaseError
 from hedgerow.models.histograms import Histograms
-from hedgerow.models.model import BLOCK_ROWS, FromMarginals, State, block_coins
+from hedgerow.models.model import BLOCK_ROWS, FromMarginals, State, block_rng
 from hedgerow.models.records import shares_of
 from hedgerow.models.stored import Stored
 from hedgerow.models.trees import RandomTree
@@ -144,7 +144,7 @@ class RandomTrees(FromMarginals):
 
     @cached_property
     def _sample(self) -> CodedTable:
-        return self.draw(BLOCK_ROWS, block_coins(0, 0))
+        return self.draw(BLOCK_ROWS, block_rng(0, 0))
 
     def draw(self, rows: int, rng: np.random.Generator) -> CodedTable:
         table = self.start.draw(rows, rng)

@@ -82,6 +82,6 @@ def block_sizes(rows: int) -> Iterator[int]:
         yield min(BLOCK_ROWS, rows - start)
 
 
-def block_coins(seed: int, block: int) -> np.random.Generator:
+def block_rng(seed: int, block: int) -> np.random.Generator:
     """The public generator of one block: it depends on the seed and the block's number alone."""
     return np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, block])))

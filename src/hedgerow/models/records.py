@@ -240,8 +240,8 @@ def shares_of(rows: Mapping[str, Codes], domain: Domain, marginal: Marginal) -> 
 
 
 def kernel_targets(domain: Domain, targets: Sequence[Target]) -> tuple[list[list[int]], list[Counts]]:
-    """Targets as the kernel takes them: places of attributes, and flat shares."""
-    indices = [[domain.place(name) for name in target.marginal] for target in targets]
+    """Targets as the kernel takes them: indices of attributes, and flat shares."""
+    indices = [[domain.index(name) for name in target.marginal] for target in targets]
     return indices, [np.ascontiguousarray(target.shares, dtype=np.float64).reshape(-1) for target in targets]
 
 

@@ -82,8 +82,8 @@ def rows_of_bars(bars: Sequence[Bar], fills: Sequence[str], title: str, width: i
     pitch = thick * len(fills) + 7
     most = _largest(bars)
     marks: list[Content] = []
-    for place, bar in enumerate(bars):
-        top = place * pitch + 4
+    for index, bar in enumerate(bars):
+        top = index * pitch + 4
         label = fitted(bar.label, left - 6)
         middle = top + (pitch - 7) / 2 + 4
         drawn: list[Markup] = [tag("text", label, x=left - 6, y=middle, text_anchor="end")]
@@ -107,18 +107,18 @@ def columns_of_bars(bars: Sequence[Bar], fills: Sequence[str], title: str, order
     most = _largest(bars)
     slot = width / max(len(bars), 1)
     marks: list[Content] = []
-    for place, bar in enumerate(bars):
+    for index, bar in enumerate(bars):
         thick = 0.86 * slot / len(fills)
         drawn: list[Markup] = []
         for nth, (value, fill) in enumerate(zip(bar.heights, fills, strict=True)):
             tall = height * max(0.0, value) / most
-            x = place * slot + 0.07 * slot + nth * thick
+            x = index * slot + 0.07 * slot + nth * thick
             drawn.append(tag("rect", x=x, y=height - tall, width=max(thick, 0.6), height=tall, fill=fill))
         if bar.whisker is not None:
-            x = place * slot + 0.07 * slot + thick / 2
+            x = index * slot + 0.07 * slot + thick / 2
             ends = [height - height * max(0.0, bar.heights[0] + side * bar.whisker) / most for side in (-1, 1)]
             drawn.append(tag("line", x1=x, x2=x, y1=ends[0], y2=ends[1], class_="axis"))
-        hit = tag("rect", x=place * slot, y="0", width=slot, height=height, fill="transparent")
+        hit = tag("rect", x=index * slot, y="0", width=slot, height=height, fill="transparent")
         marks.append(tag("g", drawn, hit, data_tip=bar.tip))
     names = _end_names([bar.label for bar in bars[:ordered]], ordered * slot, height + 14)
     axis = tag("line", x1="0", y1=height, x2=str(width), y2=height, class_="axis")
@@ -142,10 +142,10 @@ def heat_map(
     left = longest + 10
     top = 0.78 * left
     drawn: list[Content] = []
-    for place, name in enumerate(names):
+    for index, name in enumerate(names):
         label = fitted(name, longest)
-        drawn.append(tag("text", label, x=left - 5, y=top + (place + 0.5) * cell + 4, text_anchor="end"))
-        turn = f"translate({left + (place + 0.5) * cell + 4:.1f},{top + place * cell - 4:.1f}) rotate(-50)"
+        drawn.append(tag("text", label, x=left - 5, y=top + (index + 0.5) * cell + 4, text_anchor="end"))
+        turn = f"translate({left + (index + 0.5) * cell + 4:.1f},{top + index * cell - 4:.1f}) rotate(-50)"
         drawn.append(tag("text", label, transform=turn))
     side = f"{cell - 1:.1f}"
     for nth, (row, column) in enumerate(sorted(values)):
@@ -206,15 +206,15 @@ def curves(
         ends.append((y, name, "var(--frame)"))
     for nth, (name, spreads) in enumerate(series.items()):
         fill = colour(nth)
-        places = [(frame.x(each.x), frame.y(each.middle)) for each in spreads]
-        path = " ".join(f"{'M' if not step else 'L'}{x:.1f},{y:.1f}" for step, (x, y) in enumerate(places))
+        middles = [(frame.x(each.x), frame.y(each.middle)) for each in spreads]
+        path = " ".join(f"{'M' if not step else 'L'}{x:.1f},{y:.1f}" for step, (x, y) in enumerate(middles))
         drawn.append(tag("path", d=path, fill="none", stroke=fill, stroke_width="2"))
-        for spread, (x, y) in zip(spreads, places, strict=True):
+        for spread, (x, y) in zip(spreads, middles, strict=True):
             low, high = frame.y(spread.low), frame.y(spread.high)
             drawn.append(tag("line", x1=x, x2=x, y1=low, y2=high, stroke=fill, stroke_width="2", stroke_opacity="0.5"))
             drawn.append(_dot(nth, x, y, fill, spread.tip))
-        if places:
-            ends.append((places[-1][1], name, fill))
+        if middles:
+            ends.append((middles[-1][1], name, fill))
     return _svg(title, WIDTH, frame.height, [*drawn, *_named_ends(ends, frame.right + 8)])
 
 
@@ -242,10 +242,10 @@ class _Frame:
         self._y_ends = _ends([y for y in ys if y > 0])
 
     def x(self, value: float) -> float:
-        return self.left + (self.right - self.left) * _place(value, self._x_ends)
+        return self.left + (self.right - self.left) * _share(value, self._x_ends)
 
     def y(self, value: float) -> float:
-        return self.bottom - (self.bottom - self.top) * _place(value, self._y_ends)
+        return self.bottom - (self.bottom - self.top) * _share(value, self._y_ends)
 
     def axes(self) -> list[Markup]:
         drawn = []
@@ -271,7 +271,7 @@ def _ends(values: Sequence[float]) -> tuple[float, float]:
     return low / room, high * room
 
 
-def _place(value: float, ends: tuple[float, float]) -> float:
+def _share(value: float, ends: tuple[float, float]) -> float:
     return math.log(max(value, ends[0]) / ends[0]) / math.log(ends[1] / ends[0])
 
 

@@ -21,25 +21,25 @@ MOST_CODES = 100_000
 class Distribution:
     """Values of several series over the codes of an attribute.
 
-    `line` is the number of codes, the first ones, that are in order. `spread` is the standard deviation of one value of
-    the first series, where it is noisy. `unit` says what a value is: "share" of the rows, or "rows".
+    `ordered` is the number of codes, the first ones, that are in order. `spread` is the standard deviation of one value
+    of the first series, where it is noisy. `unit` says what a value is: "share" of the rows, or "rows".
     """
 
     name: str
     labels: Sequence[str]
     series: Sequence[tuple[str, Counts]]
-    line: int = 0
+    ordered: int = 0
     spread: float | None = None
     unit: str = "share"
 
     def picture(self, fills: Sequence[str]) -> Markup:
         """Named bars for up to 14 values, otherwise a histogram (ordered) or the most frequent values (unordered)."""
         if len(self._shown()) <= MOST_NAMED:
-            bars = self._bars([[place] for place in self._shown()])
+            bars = self._bars([[index] for index in self._shown()])
             return rows_of_bars(bars, fills, self._read_out(bars))
-        if self.line > MOST_NAMED:
+        if self.ordered > MOST_NAMED:
             bars = self._bars(self._runs())
-            return columns_of_bars(bars, fills, self._read_out(bars), min(self.line, MOST_COLUMNS))
+            return columns_of_bars(bars, fills, self._read_out(bars), min(self.ordered, MOST_COLUMNS))
         bars = self._bars(self._frequent())
         return rows_of_bars(bars, fills, self._read_out(bars))
 
@@ -50,21 +50,21 @@ class Distribution:
         return f"{self.name}, {what}. {said}"
 
     def _shown(self) -> list[int]:
-        """Codes that occur somewhere, and every ordered one: a gap in a line is worth seeing."""
+        """Codes that occur somewhere, and every ordered one: a gap among them is worth seeing."""
         occurs = np.any([values != 0 for _, values in self.series], axis=0)
-        return [place for place in range(len(self.labels)) if occurs[place] or place < self.line]
+        return [index for index in range(len(self.labels)) if occurs[index] or index < self.ordered]
 
     def _runs(self) -> list[list[int]]:
         """Neighbours merged into at most 48 columns, and the unordered codes one by one."""
-        runs = np.array_split(np.arange(self.line), min(self.line, MOST_COLUMNS))
-        return [*(run.tolist() for run in runs), *([place] for place in self._shown() if place >= self.line)]
+        runs = np.array_split(np.arange(self.ordered), min(self.ordered, MOST_COLUMNS))
+        return [*(run.tolist() for run in runs), *([index] for index in self._shown() if index >= self.ordered)]
 
     def _frequent(self) -> list[list[int]]:
         """The values that are frequent in any series, and one bar for all others."""
         heights = np.max([values for _, values in self.series], axis=0)
         order = np.argsort(-heights, kind="stable")
-        kept = sorted(order[: MOST_NAMED - 2].tolist(), key=lambda place: -heights[place])
-        return [*([place] for place in kept), sorted(order[MOST_NAMED - 2 :].tolist())]
+        kept = sorted(order[: MOST_NAMED - 2].tolist(), key=lambda index: -heights[index])
+        return [*([index] for index in kept), sorted(order[MOST_NAMED - 2 :].tolist())]
 
     def _bars(self, groups: Sequence[Sequence[int]]) -> list[Bar]:
         return [self._bar(group) for group in groups]
@@ -81,7 +81,7 @@ class Distribution:
     def _label(self, group: Sequence[int]) -> str:
         if len(group) == 1:
             return self.labels[group[0]]
-        if group[-1] >= self.line or group[-1] - group[0] >= len(group):
+        if group[-1] >= self.ordered or group[-1] - group[0] >= len(group):
             return f"{len(group)} other values"
         first, last = self.labels[group[0]], self.labels[group[-1]]
         return f"{first.split(' – ')[0]} – {last.split(' – ')[-1]}"

@@ -53,7 +53,7 @@ class EvaluationView:
     """Each attribute's histogram and the distance of the two tables there."""
     attributes: Sequence[str]
     pairs: Mapping[tuple[int, int], float]
-    """Distances of cross tables by the places (row, column ≤ row) of their attributes."""
+    """Distances of cross tables by the indices (row, column ≤ row) of their attributes."""
     worst: Mapping[int, Sequence[tuple[tuple[str, ...], float]]]
     """By degree, the marginals that are furthest apart."""
     correlations: Sequence[CorrelationView]
@@ -208,7 +208,7 @@ def _correlation(view: CorrelationView) -> Markup:
     """Before, after and the difference, of at most 40 attributes: those whose coefficients moved most."""
     moved = np.abs(view.synthetic - view.real)
     kept = np.sort(np.argsort(-moved.max(axis=1), kind="stable")[:MOST_CORRELATED])
-    names = [view.attributes[place] for place in kept]
+    names = [view.attributes[index] for index in kept]
     cut = f" The {len(kept)} columns that moved most." if len(kept) < len(view.attributes) else ""
 
     def picture(matrix: Counts, what: str) -> Markup:

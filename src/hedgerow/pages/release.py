@@ -15,7 +15,7 @@ from hedgerow.budget.accounting import Charge
 from hedgerow.coded.domain import CodedTable, Counts, IntArray
 from hedgerow.coded.measurement import Measurement
 from hedgerow.coded.query import MarginalQuery
-from hedgerow.models.model import BLOCK_ROWS, block_coins
+from hedgerow.models.model import BLOCK_ROWS, block_rng
 from hedgerow.pages.charts import MADE, REAL, colour, key, stacked
 from hedgerow.pages.distributions import MOST_CODES, Distribution
 from hedgerow.pages.markup import Content, Markup, joined, tag
@@ -41,7 +41,7 @@ def release_page(release: Release, rows: int | None = None, seed: int = 0) -> st
     )
     published = release.estimated_rows if rows is None else rows
     drawn = min(max(published, 1), BLOCK_ROWS)
-    coded = release.model.draw(drawn, block_coins(seed, 0))
+    coded = release.model.draw(drawn, block_rng(seed, 0))
     parts = [
         ("guarantee", "The guarantee", _guarantee(release)),
         ("budget", "Where the budget went", _budget(release)),
@@ -163,7 +163,7 @@ def _columns(release: Release, coded: CodedTable, rows: int) -> Markup:
             name,
             release.encoding.labels(name),
             [("measured, with noise", measured.values.astype(np.float64)), ("synthetic", made)],
-            release.encoding.line(name),
+            release.encoding.ordered(name),
             measured.std,
             "rows",
         )

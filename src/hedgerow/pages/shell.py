@@ -48,8 +48,8 @@ def table(
 
     def cells(kind: str, row: Sequence[str | Markup]) -> Markup:
         return joined(
-            tag(kind, cell, class_="figure" if place in right else None, scope="col" if kind == "th" else None)
-            for place, cell in enumerate(row)
+            tag(kind, cell, class_="figure" if index in right else None, scope="col" if kind == "th" else None)
+            for index, cell in enumerate(row)
         )
 
     head = tag("thead", tag("tr", cells("th", header)))

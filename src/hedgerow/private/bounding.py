@@ -115,7 +115,7 @@ class Holders:
                 *(pairs[name].take(crowded).to_pylist() for name in ("person", "value")), strict=True
             )
         ]
-        order = sorted(range(len(crowded)), key=lambda place: (numbers[crowded[place]], hashes[place]))
+        order = sorted(range(len(crowded)), key=lambda index: (numbers[crowded[index]], hashes[index]))
         ordered = crowded[np.array(order, dtype=np.int64)]
         kept[ordered[_place_in_run(_first_of_equals([numbers[ordered]])) < values_per_person]] = True
         return Counter(pairs["value"].filter(pa.array(kept)).to_pylist())
@@ -179,8 +179,8 @@ def _first_of_equals(keys: Sequence[npt.NDArray[Any]]) -> BoolArray:
 
 def _place_in_run(first: BoolArray) -> IntArray:
     """0, 1, 2, … from each first one on."""
-    places = np.arange(len(first))
-    return places - np.maximum.accumulate(np.where(first, places, 0))
+    indices = np.arange(len(first))
+    return indices - np.maximum.accumulate(np.where(first, indices, 0))
 
 
 def _hashes(

@@ -28,7 +28,7 @@ from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import SchemaError
 from hedgerow.private.account import Account
 from hedgerow.private.engines.engine import Engine
-from hedgerow.private.mechanisms import Answering
+from hedgerow.private.mechanisms import Randomizer
 from hedgerow.private.vault import Vault
 from hedgerow.schema import Schema
 
@@ -72,7 +72,7 @@ class Discoveries:
         return Fraction(self.delta) * sum(kind == "values" for _, kind in self.columns)
 
     def buy(
-        self, schema: Schema, engine: Engine, account: Account, mechanisms: Answering, answers: list[Answer]
+        self, schema: Schema, engine: Engine, account: Account, mechanisms: Randomizer, answers: list[Answer]
     ) -> Schema:
         """The schema with every private domain filled in from noisy answers, which join `answers`."""
         for name, kind in self.columns:
@@ -89,7 +89,7 @@ class Discoveries:
 
 
 def _open_values(
-    schema: Schema, column: str, amount: Amount, engine: Engine, account: Account, mechanisms: Answering
+    schema: Schema, column: str, amount: Amount, engine: Engine, account: Account, mechanisms: Randomizer
 ) -> Sequence[str]:
     people = schema.max_rows_per_person
     scale = discovery_scale(amount, people)
@@ -100,7 +100,7 @@ def _open_values(
 
 
 def _dyadic_counts(
-    schema: Schema, column: str, spend: Amount, engine: Engine, account: Account, mechanisms: Answering
+    schema: Schema, column: str, spend: Amount, engine: Engine, account: Account, mechanisms: Randomizer
 ) -> list[Measurement]:
     declared = schema.to_dict()
     about = declared["columns"][column]
@@ -143,7 +143,7 @@ def _consistent(levels: Sequence[Measurement]) -> Counts:
     Hay, Rastogi, Miklau, Suciu (2010), §4: average each node with the sum of its children on the way up, then share
     out on the way down what the children's sum lacks.
     """
-    sizes = [1 << (place + 1) for place in range(len(levels))]
+    sizes = [1 << (index + 1) for index in range(len(levels))]
     noisy = [np.append(m.dense(), np.zeros(size - m.query.cells)) for m, size in zip(levels, sizes, strict=True)]
     upward = [noisy[-1]]
     for level, counts in enumerate(reversed(noisy[:-1]), start=2):

@@ -28,7 +28,7 @@ from hedgerow.coded.domain import IntArray
 from hedgerow.coded.measurement import Noise
 from hedgerow.errors import BudgetError, OptionError
 from hedgerow.private.exact import Exact, ExactCounts
-from hedgerow.private.mechanisms import Answering
+from hedgerow.private.mechanisms import Randomizer
 from hedgerow.release.disk import is_at, reason, sync_folder, write_through
 
 FORMAT = "hedgerow journal 1"
@@ -89,7 +89,7 @@ class Claim:
     def _take(self, create: bool) -> int:
         while True:
             try:
-                place = os.open(self.path, os.O_RDWR | (os.O_CREAT if create else 0), 0o600)
+                descriptor = os.open(self.path, os.O_RDWR | (os.O_CREAT if create else 0), 0o600)
             except FileNotFoundError:
                 if create:
                     raise OptionError(self._unusable("no such folder")) from None
@@ -99,19 +99,19 @@ class Claim:
             except OSError as problem:
                 raise OptionError(self._unusable(reason(problem))) from None
             try:
-                fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                os.close(place)
+                os.close(descriptor)
                 raise BudgetError(
                     f'another run is at work here: it holds "{self.path}". Nothing was read, nothing was spent. '
                     "Hint: wait until it ends, or name another output."
                 ) from None
             except OSError as problem:
-                os.close(place)
+                os.close(descriptor)
                 raise OptionError(self._unusable(f"no lock: {reason(problem)}")) from None
-            if is_at(place, self.path):
-                return place
-            os.close(place)  # its holder was just done with it
+            if is_at(descriptor, self.path):
+                return descriptor
+            os.close(descriptor)  # its holder was just done with it
 
     def _unusable(self, why: str) -> str:
         return f'"{self.path}", which keeps the paid answers of a run, cannot be written ({why}). Nothing was read.'
@@ -227,13 +227,13 @@ class Journal:
 
     def _append(self, record: Record) -> None:
         """Write a record, or leave the file as it was: half a record is none."""
-        place, data = self._claim.held, _packed(record)
-        end = os.lseek(place, 0, os.SEEK_END)
+        descriptor, data = self._claim.held, _packed(record)
+        end = os.lseek(descriptor, 0, os.SEEK_END)
         try:
-            write_through(place, len(data).to_bytes(_LENGTH, "big") + hashlib.sha256(data).digest() + data)
+            write_through(descriptor, len(data).to_bytes(_LENGTH, "big") + hashlib.sha256(data).digest() + data)
         except OSError as problem:
             with suppress(OSError):
-                os.ftruncate(place, end)
+                os.ftruncate(descriptor, end)
             raise OptionError(
                 f'the journal "{self.path}" could not be written ({reason(problem)}); the run stops here.'
             ) from None
@@ -255,7 +255,7 @@ def refuse_unfinished(place: Path | Claim) -> None:
 class Journaled:
     """Answers that are written down before anyone sees them. Stands where `Mechanisms` stands."""
 
-    def __init__(self, inner: Answering, journal: Journal):
+    def __init__(self, inner: Randomizer, journal: Journal):
         self._inner = inner
         self._journal = journal
 
@@ -313,8 +313,8 @@ def _unpacked(data: bytes) -> Record:
     return Record(head["asked"], head["value"], arrays)
 
 
-def _contents(place: int) -> bytes:
-    with io.FileIO(place, closefd=False) as file:
+def _contents(descriptor: int) -> bytes:
+    with io.FileIO(descriptor, closefd=False) as file:
         file.seek(0)
         return file.readall()
 
@@ -335,13 +335,13 @@ def _is_void(data: bytes) -> bool:
 
 def _records(data: bytes) -> tuple[Record | None, list[Record], int]:
     """The header, the whole records after it, and where they end. What was cut short or damaged ends the list."""
-    records, place = [], 0
-    while place + _LENGTH + _DIGEST <= len(data):
-        length = int.from_bytes(data[place : place + _LENGTH], "big")
-        start = place + _LENGTH + _DIGEST
+    records, offset = [], 0
+    while offset + _LENGTH + _DIGEST <= len(data):
+        length = int.from_bytes(data[offset : offset + _LENGTH], "big")
+        start = offset + _LENGTH + _DIGEST
         body = data[start : start + length]
-        if len(body) < length or hashlib.sha256(body).digest() != data[place + _LENGTH : start]:
+        if len(body) < length or hashlib.sha256(body).digest() != data[offset + _LENGTH : start]:
             break
         records.append(_unpacked(body))
-        place = start + length
-    return (records[0], records[1:], place) if records else (None, [], 0)
+        offset = start + length
+    return (records[0], records[1:], offset) if records else (None, [], 0)

@@ -116,7 +116,7 @@ class Ledger:
         A run whose journal was debited already, and which is being resumed, is not debited again.
         """
         owed = self._in_my_currency(amount)
-        with self._locked() as (place, books):
+        with self._locked() as (descriptor, books):
             for entry in books.entries:
                 if journal is not None and entry.record.get("journal") == journal:
                     return entry
@@ -130,12 +130,12 @@ class Ledger:
                 "method": method,
                 "unit": unit,
             }
-            return self._append(place, books, record)
+            return self._append(descriptor, books, record)
 
     def note(self, what: str) -> Entry:
         """Record that exact data were looked at; costs nothing, but whoever reads the ledger should know."""
-        with self._locked() as (place, books):
-            return self._append(place, books, {"looked": what})
+        with self._locked() as (descriptor, books):
+            return self._append(descriptor, books, {"looked": what})
 
     # ------------------------------------------------------------ the file
 
@@ -183,40 +183,40 @@ class Ledger:
     @contextmanager
     def _locked(self) -> Iterator[tuple[int, Books]]:
         try:
-            place = self._open()
+            descriptor = self._open()
         except OSError as problem:
             raise BudgetError(self._unwritable(problem)) from None
         try:
-            with open(place, "rb", closefd=False) as file:
+            with open(descriptor, "rb", closefd=False) as file:
                 books = self._parse(file.read())
-            yield place, books
+            yield descriptor, books
         finally:
-            os.close(place)
+            os.close(descriptor)
 
     def _open(self) -> int:
         """The file of that name, locked; not one that was moved away while we waited."""
         while True:
-            place = os.open(self.path, os.O_RDWR)
+            descriptor = os.open(self.path, os.O_RDWR)
             try:
-                fcntl.flock(place, fcntl.LOCK_EX)
-                if is_at(place, self.path):
-                    return place
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                if is_at(descriptor, self.path):
+                    return descriptor
             except BaseException:
-                os.close(place)
+                os.close(descriptor)
                 raise
-            os.close(place)
+            os.close(descriptor)
 
-    def _append(self, place: int, books: Books, record: dict[str, Any]) -> Entry:
+    def _append(self, descriptor: int, books: Books, record: dict[str, Any]) -> Entry:
         """Write a record and force it to disk, or leave the file as it was."""
         record = record | {"time": datetime.now(UTC).isoformat(timespec="seconds")}
-        end = os.lseek(place, 0, os.SEEK_END)
+        end = os.lseek(descriptor, 0, os.SEEK_END)
         written = line(record, books.after)
         try:
-            write_through(place, books.closing + written)
+            write_through(descriptor, books.closing + written)
         except OSError as problem:
             try:
-                os.ftruncate(place, end)
-                os.fsync(place)
+                os.ftruncate(descriptor, end)
+                os.fsync(descriptor)
             except OSError:
                 raise InputError(
                     f'the ledger "{self.path}" could not be written ({reason(problem)}), nor put back as it was; '

@@ -21,7 +21,7 @@ BLOCK_CELLS = 1 << 20
 """Cells at a time in `survivors`; a multiple of the noise's own block, so that both methods draw alike."""
 
 
-class Answering(Protocol):
+class Randomizer(Protocol):
     """What turns exact answers into answers that may leave."""
 
     @property
@@ -40,7 +40,7 @@ class Answering(Protocol):
         ...
 
     def choose(self, scores: Exact[IntArray], rate: Fraction) -> int:
-        """The place of one score, drawn with probability ∝ e^(rate·score)."""
+        """The index of one score, drawn with probability ∝ e^(rate·score)."""
         ...
 
     def discover(self, counts: Exact[Mapping[str, int]], noise: Noise, threshold: int) -> tuple[str, ...]:
@@ -72,9 +72,9 @@ class Mechanisms:
         for start, size in _blocks(cells):
             noisy = self._draw(noise, size)
             _add(noisy, start, counts)
-            places = np.flatnonzero(noisy >= threshold)
-            kept.append(start + places)
-            values.append(noisy[places])
+            indices = np.flatnonzero(noisy >= threshold)
+            kept.append(start + indices)
+            values.append(noisy[indices])
         return np.concatenate(kept), np.concatenate(values)
 
     def choose(self, scores: Exact[IntArray], rate: Fraction) -> int:

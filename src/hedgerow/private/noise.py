@@ -262,9 +262,9 @@ def _magnitudes(stream: RandomBits, law: _Magnitude, heads: IntArray) -> IntArra
     distances = np.abs(quantiles - np.rint(quantiles))
     doubtful = (distances < MARGIN * (1 + law.scale)) | (heads < TAIL)
     magnitudes = steps.astype(np.int64)
-    for place in np.flatnonzero(doubtful):
-        uniform = _Uniform(stream, int(heads[place]), 63)
-        magnitudes[place] = _decided(uniform, law, max(0, int(magnitudes[place])))
+    for index in np.flatnonzero(doubtful):
+        uniform = _Uniform(stream, int(heads[index]), 63)
+        magnitudes[index] = _decided(uniform, law, max(0, int(magnitudes[index])))
     return magnitudes
 
 
@@ -303,7 +303,7 @@ def _certified(law_of: Callable[[float], _Magnitude]) -> None:
 
 
 def choose(stream: RandomBits, scores: Sequence[int] | IntArray, rate: Fraction) -> int:
-    """The place of one score, drawn with probability exactly ∝ e^(rate·score): the exponential mechanism.
+    """The index of one score, drawn with probability exactly ∝ e^(rate·score): the exponential mechanism.
 
     The float decision stands only if the target is clear of both ends of its interval. A weight is off by less than
     6·2⁻⁵² (its own relative error, and that of an exponent x, of which x·e^(−x) ≤ 0.37 counts), and each sum by half
@@ -321,10 +321,10 @@ def choose(stream: RandomBits, scores: Sequence[int] | IntArray, rate: Fraction)
     margin = (len(gaps) + 64) * 2.0**-47 * total
     uniform = _Uniform(stream, stream.bits(64), 64)
     target = (uniform.value + 0.5) * 2.0**-64 * total
-    place = min(int(np.searchsorted(cumulative, target, side="right")), len(gaps) - 1)
-    clear_below = place == 0 or target - cumulative[place - 1] > margin
-    clear_above = place == len(gaps) - 1 or cumulative[place] - target > margin
-    return place if clear_below and clear_above else _chosen_exactly(uniform, gaps, rate)
+    index = min(int(np.searchsorted(cumulative, target, side="right")), len(gaps) - 1)
+    clear_below = index == 0 or target - cumulative[index - 1] > margin
+    clear_above = index == len(gaps) - 1 or cumulative[index] - target > margin
+    return index if clear_below and clear_above else _chosen_exactly(uniform, gaps, rate)
 
 
 def _chosen_exactly(uniform: _Uniform, gaps: IntArray, rate: Fraction) -> int:
@@ -333,10 +333,10 @@ def _chosen_exactly(uniform: _Uniform, gaps: IntArray, rate: Fraction) -> int:
     while True:
         uniform.extend()
         weights = [exponential(rate * int(gap), uniform.bits) for gap in distinct]
-        lows = list(itertools.accumulate(weights[place][0] for place in which))
-        highs = list(itertools.accumulate(weights[place][1] for place in which))
+        lows = list(itertools.accumulate(weights[index][0] for index in which))
+        highs = list(itertools.accumulate(weights[index][1] for index in which))
         # the first interval that certainly ends above u·total; the last one ends there by definition
         ceiling = -(-(uniform.value + 1) * highs[-1] >> uniform.bits)
-        place = min(bisect_left(lows, ceiling), len(gaps) - 1)
-        if place == 0 or highs[place - 1] << uniform.bits <= uniform.value * lows[-1]:
-            return place
+        index = min(bisect_left(lows, ceiling), len(gaps) - 1)
+        if index == 0 or highs[index - 1] << uniform.bits <= uniform.value * lows[-1]:
+            return index

@@ -65,8 +65,8 @@ def grid_scores(
     else:
         distances = _distances(counts, _checked(against.answers(queries), candidates, grid))
     scores = np.empty(len(candidates), dtype=np.int64)
-    for place, (candidate, distance) in enumerate(zip(candidates, distances, strict=True)):
-        scores[place] = round(candidate.weight * (distance - candidate.penalty) / grid)
+    for index, (candidate, distance) in enumerate(zip(candidates, distances, strict=True)):
+        scores[index] = round(candidate.weight * (distance - candidate.penalty) / grid)
     return Exact(scores)
 
 

@@ -22,7 +22,7 @@ from hedgerow.errors import HedgerowError, LimitError
 from hedgerow.private.account import Account
 from hedgerow.private.engines.engine import Engine
 from hedgerow.private.exact import Exact, ExactCounts
-from hedgerow.private.mechanisms import Answering
+from hedgerow.private.mechanisms import Randomizer
 from hedgerow.private.remembering import Remembering
 from hedgerow.private.scores import Scale, grid_scores
 from hedgerow.progress import Progress
@@ -44,8 +44,8 @@ class Vault:
         domain: Domain,
         rows_per_person: int,
         account: Account,
-        mechanisms: Answering,
-        coins: np.random.Generator,
+        mechanisms: Randomizer,
+        rng: np.random.Generator,
         columns: Mapping[str, Marginal] | None = None,
         progress: Progress | None = None,
         public: CodedTable | None = None,
@@ -56,7 +56,7 @@ class Vault:
         self.public = public
         self.columns = columns if columns is not None else {name: (name,) for name in domain.names}
         self.rows_per_person = rows_per_person
-        self.coins = coins
+        self.rng = rng
         self.answers: list[Answer] = []
         """One per charge of the account, in order."""
         self.exposed: str | None = None
@@ -140,8 +140,8 @@ class Vault:
             self._scored(pool.candidates)
             pool.scores = grid_scores(self._remembered, pool.candidates, pool.against, pool.scale.grid)
         self._progress.worked(CHOOSING * len(among))
-        place = self._mechanisms.choose(Exact(pool.scores.opened()[among]), rate)
-        chosen = int(among[place])
+        index = self._mechanisms.choose(Exact(pool.scores.opened()[among]), rate)
+        chosen = int(among[index])
         self.answers.append(Answer(chosen=pool.candidates[chosen].query.description))
         return chosen
 
@@ -191,10 +191,10 @@ class VaultPool:
         (self._summary,) = _summary(candidates)
 
     def select(self, among: IntArray | None = None, *, spend: Amount) -> int:
-        places = np.arange(len(self.candidates)) if among is None else np.array(among, dtype=np.int64, ndmin=1)
-        if not len(places) or places.min() < 0 or places.max() >= len(self.candidates):
+        indices = np.arange(len(self.candidates)) if among is None else np.array(among, dtype=np.int64, ndmin=1)
+        if not len(indices) or indices.min() < 0 or indices.max() >= len(self.candidates):
             raise HedgerowError("a choice needs at least one of the pool's candidates.")
-        return self._vault._choose(self, places, spend)
+        return self._vault._choose(self, indices, spend)
 
     def summary(self, among: IntArray) -> tuple[dict[str, Any], ...]:
         """What the certificate says of the candidates: how many of which list, and a digest of which."""

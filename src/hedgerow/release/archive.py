@@ -43,18 +43,18 @@ def write(path: Path, members: Mapping[str, bytes]) -> None:
             f"{len(members):,} of {sum(map(len, members.values())):,}. It was not written. Hint: a smaller "
             "--max-memory makes a smaller model; a run with a journal is resumed without paying again."
         )
-    listed, place = b"", 0
+    listed, offset = b"", 0
     with open(path, "wb") as file:
         for name, data in members.items():
             packer = zlib.compressobj(method=zlib.DEFLATED, wbits=-zlib.MAX_WBITS)
             packed = packer.compress(data) + packer.flush()
-            local, entry = _headers(name, zlib.crc32(data), len(packed), len(data), place)
+            local, entry = _headers(name, zlib.crc32(data), len(packed), len(data), offset)
             file.write(local)
             file.write(packed)
             listed += entry
-            place += len(local) + len(packed)
+            offset += len(local) + len(packed)
         file.write(listed)
-        file.write(_end(len(members), len(listed), place))
+        file.write(_end(len(members), len(listed), offset))
 
 
 def read(path: Path, most: int = LARGEST) -> dict[str, bytes]:
@@ -81,36 +81,36 @@ def _unpacked(data: memoryview, most: int) -> dict[str, bytes]:
     if len({name for name, *_ in listed}) != len(listed):
         raise ReleaseError("a member stands in it twice.")
     members: dict[str, bytes] = {}
-    expected, place = b"", 0
+    expected, offset = b"", 0
     for name, check, packed, size, begin in listed:
-        local, entry = _headers(name, check, packed, size, place)
-        start = place + len(local)
-        if begin != place or data[place:start] != local or start + packed > len(data):
+        local, entry = _headers(name, check, packed, size, offset)
+        start = offset + len(local)
+        if begin != offset or data[offset:start] != local or start + packed > len(data):
             raise ReleaseError("it holds bytes beside its members.")
         members[name] = _member(data[start : start + packed], size, check)
         expected += entry
-        place = start + packed
-    if data[place:] != expected + _end(len(listed), len(expected), place):
+        offset = start + packed
+    if data[offset:] != expected + _end(len(listed), len(expected), offset):
         raise ReleaseError("it holds bytes beside its members.")
     return members
 
 
 def _listed(data: memoryview) -> list[tuple[str, int, int, int, int]]:
-    """Name, checksum, packed and unpacked length, and place of every member, as the list at the end has it."""
+    """Name, checksum, packed and unpacked length, and offset of every member, as the list at the end has it."""
     if len(data) < _END.size:
         raise struct.error
-    mark, *_, count, length, place, comment = _END.unpack(data[-_END.size :])
-    if mark != b"PK\x05\x06" or comment or place + length + _END.size != len(data):
+    mark, *_, count, length, offset, comment = _END.unpack(data[-_END.size :])
+    if mark != b"PK\x05\x06" or comment or offset + length + _END.size != len(data):
         raise struct.error
     found = []
     for _ in range(count):
-        fields = _LISTED.unpack(data[place : place + _LISTED.size])
+        fields = _LISTED.unpack(data[offset : offset + _LISTED.size])
         named, check, packed, size, begin = fields[10], fields[7], fields[8], fields[9], fields[16]
-        name = str(data[place + _LISTED.size : place + _LISTED.size + named], "ascii")
+        name = str(data[offset + _LISTED.size : offset + _LISTED.size + named], "ascii")
         if not _NAME.fullmatch(name):
             raise ReleaseError("it has a member of another name than a release has.")
         found.append((name, check, packed, size, begin))
-        place += _LISTED.size + named
+        offset += _LISTED.size + named
     return found
 
 
@@ -123,17 +123,17 @@ def _member(packed: memoryview, size: int, check: int) -> bytes:
     return data
 
 
-def _headers(name: str, check: int, packed: int, size: int, place: int) -> tuple[bytes, bytes]:
+def _headers(name: str, check: int, packed: int, size: int, offset: int) -> tuple[bytes, bytes]:
     """What stands before a member, and its entry in the list."""
     common = (_VERSION, 0, _DEFLATED, 0, _FIRST_DAY, check, packed, size, len(name), 0)
     local = _LOCAL.pack(b"PK\x03\x04", *common)
     made_by = _UNIX << 8 | _VERSION
-    entry = _LISTED.pack(b"PK\x01\x02", made_by, *common, 0, 0, 0, _READABLE, place)
+    entry = _LISTED.pack(b"PK\x01\x02", made_by, *common, 0, 0, 0, _READABLE, offset)
     return local + name.encode(), entry + name.encode()
 
 
-def _end(count: int, length: int, place: int) -> bytes:
-    return _END.pack(b"PK\x05\x06", 0, 0, count, count, length, place, 0)
+def _end(count: int, length: int, offset: int) -> bytes:
+    return _END.pack(b"PK\x05\x06", 0, 0, count, count, length, offset, 0)
 
 
 # ---------------------------------------------------------------- arrays

@@ -23,7 +23,7 @@ from hedgerow.coded.query import MarginalQuery, Query, TreeQuery
 from hedgerow.errors import OptionError, ReleaseError, listing, suggestion
 from hedgerow.models import read as read_model
 from hedgerow.models import refuse_unreadable
-from hedgerow.models.model import BLOCK_ROWS, HELD, Model, State, block_coins, block_sizes
+from hedgerow.models.model import BLOCK_ROWS, HELD, Model, State, block_rng, block_sizes
 from hedgerow.models.stored import MEMORY, MOST_CELLS, Allowance, Stored
 from hedgerow.release import archive
 from hedgerow.release.certificate import Certificate, check
@@ -143,8 +143,8 @@ class Release:
 
     def block(self, size: int, seed: int, number: int) -> Iterator[pa.Table]:
         """One block of a draw, some rows at a time."""
-        coins = block_coins(seed, number)
-        return self.encoding.decode_in_slices(self.model.draw(size, coins), coins)
+        rng = block_rng(seed, number)
+        return self.encoding.decode_in_slices(self.model.draw(size, rng), rng)
 
     def sample(self, rows: int | None = None, seed: int = 0) -> pa.Table:
         """An Arrow table of `rows` synthetic rows (default: the noisy estimate of how many there are)."""
@@ -168,9 +168,9 @@ class Release:
 
     def to_spark(self, session: Any, rows: int | None = None, seed: int = 0) -> Any:
         """The rows of `sample` as a Spark frame that the workers fill."""
-        from hedgerow.release import spark
+        from hedgerow.release import spark_parts
 
-        return spark.frame(self, session, self.estimated_rows if rows is None else rows, seed)
+        return spark_parts.frame(self, session, self.estimated_rows if rows is None else rows, seed)
 
     def marginal(self, columns: Sequence[str]) -> ModelAnswer:
         """The model's answer for some columns, over the attributes that code them."""

@@ -19,27 +19,27 @@ def reason(problem: OSError) -> str:
     return os.strerror(problem.errno).lower() if problem.errno else type(problem).__name__
 
 
-def write_through(place: int, data: bytes) -> None:
+def write_through(descriptor: int, data: bytes) -> None:
     """All of `data` to an open file and on to the disk: a nearly full one takes a part of it without an error."""
     rest = memoryview(data)
     while rest:
-        rest = rest[os.write(place, rest) :]
-    os.fsync(place)
+        rest = rest[os.write(descriptor, rest) :]
+    os.fsync(descriptor)
 
 
 def sync_folder(folder: Path) -> None:
     """Force the names in a folder to disk, where its file system knows how and we may."""
     try:
-        place = os.open(folder, os.O_RDONLY)
+        descriptor = os.open(folder, os.O_RDONLY)
     except PermissionError:
         return
     try:
-        os.fsync(place)
+        os.fsync(descriptor)
     except OSError as problem:
         if problem.errno not in _UNKNOWN:
             raise
     finally:
-        os.close(place)
+        os.close(descriptor)
 
 
 def move_new(written: Path, path: Path) -> None:
@@ -71,10 +71,10 @@ def _rename_new(written: Path, path: Path) -> bool:
     return False
 
 
-def is_at(place: int, path: Path) -> bool:
+def is_at(descriptor: int, path: Path) -> bool:
     """Whether an open file still has its name."""
     try:
-        return os.path.samestat(os.fstat(place), os.stat(path))
+        return os.path.samestat(os.fstat(descriptor), os.stat(path))
     except FileNotFoundError:
         return False
 

@@ -45,9 +45,9 @@ def whole_file(path: Path, *, replace: bool = True, mode: int = 0o666) -> Iterat
     """
     partial = _beside(path)
     with writing(path):
-        place: int | None = None
+        descriptor: int | None = None
         try:
-            place = _locked(partial, mode)
+            descriptor = _locked(partial, mode)
             yield partial
             with open(partial, "rb") as written:
                 os.fsync(written.fileno())
@@ -58,8 +58,8 @@ def whole_file(path: Path, *, replace: bool = True, mode: int = 0o666) -> Iterat
             sync_folder(path.parent)
         finally:
             _remove(partial)
-            if place is not None:
-                os.close(place)
+            if descriptor is not None:
+                os.close(descriptor)
 
 
 def _publish(partial: Path, path: Path) -> None:
@@ -92,12 +92,12 @@ def remove_unfinished() -> None:
 def _locked(partial: Path, mode: int) -> int:
     """An unfinished file, locked while its writer lives, so that one whose writer is gone can be told."""
     while True:
-        place = os.open(partial, os.O_RDWR | os.O_CREAT, mode)
+        descriptor = os.open(partial, os.O_RDWR | os.O_CREAT, mode)
         with suppress(OSError):  # a file system without locks
-            fcntl.flock(place, fcntl.LOCK_EX)
-        if is_at(place, partial):
-            return place
-        os.close(place)  # another process took it for one that was left behind
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if is_at(descriptor, partial):
+            return descriptor
+        os.close(descriptor)  # another process took it for one that was left behind
 
 
 def clear_unfinished(path: Path) -> None:
@@ -109,12 +109,12 @@ def clear_unfinished(path: Path) -> None:
 def remove_abandoned(partial: Path) -> None:
     """Remove an unfinished file unless its writer lives."""
     with suppress(OSError):
-        place = os.open(partial, os.O_RDWR)
+        descriptor = os.open(partial, os.O_RDWR)
         try:
-            fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             partial.unlink(missing_ok=True)
         finally:
-            os.close(place)
+            os.close(descriptor)
 
 
 def write_private(path: Path, text: str) -> None:

@@ -27,7 +27,9 @@ def in_processes(
 
     Whatever stops this process, even kill -9, stops them too, at once.
     """
-    context = get_context("spawn")  # a fresh process, not a fork: nothing of this one's threads or coins comes along
+    context = get_context(
+        "spawn"
+    )  # a fresh process, not a fork: nothing of this one's threads or random state comes along
     started: dict[Any, Any] = {}
     waiting = list(reversed(list(enumerate(jobs))))
     try:
@@ -68,7 +70,7 @@ def _undisturbed() -> Iterator[None]:
 def _answer(answers: Any, process: Any) -> tuple[int, Any]:
     """What became of a job; raises what it raised."""
     try:
-        place, result, problem = answers.recv()
+        index, result, problem = answers.recv()
     except (EOFError, OSError):
         process.join()
         how = signal.Signals(-process.exitcode).name if process.exitcode < 0 else f"exit code {process.exitcode}"
@@ -76,7 +78,7 @@ def _answer(answers: Any, process: Any) -> tuple[int, Any]:
         raise InputError(f"a worker ended before its work was done ({how}).{hint}") from None
     if problem is not None:
         raise problem
-    return place, result
+    return index, result
 
 
 def _work(task: Callable[..., Any], jobs: Connection) -> None:
@@ -84,8 +86,8 @@ def _work(task: Callable[..., Any], jobs: Connection) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     with suppress(EOFError, OSError):
         while True:
-            place, job = jobs.recv()
-            jobs.send((place, *_outcome(task, job)))
+            index, job = jobs.recv()
+            jobs.send((index, *_outcome(task, job)))
 
 
 def _outcome(task: Callable[..., Any], job: tuple[Any, ...]) -> tuple[Any, BaseException | None]:

@@ -20,7 +20,7 @@ from hedgerow.private.account import Account
 from hedgerow.private.discovery import Discoveries
 from hedgerow.private.journal import Journal, Journaled
 from hedgerow.private.ledger import ROW, Ledger
-from hedgerow.private.mechanisms import Answering, Mechanisms
+from hedgerow.private.mechanisms import Mechanisms, Randomizer
 from hedgerow.private.vault import Vault
 from hedgerow.progress import Progress
 from hedgerow.release.bundle import Release
@@ -56,7 +56,7 @@ class Run:
         }
 
     def release(
-        self, engine: Engine, mechanisms: Answering, ledger: Ledger | None = None, journal: Journal | None = None
+        self, engine: Engine, mechanisms: Randomizer, ledger: Ledger | None = None, journal: Journal | None = None
     ) -> Release:
         """Prepare the engine, let the method ask, and put together what came of it."""
         refuse_unreadable(self.method)
@@ -72,7 +72,7 @@ class Run:
     def _made(
         self,
         engine: Engine,
-        mechanisms: Answering,
+        mechanisms: Randomizer,
         journal: Journal | None,
         discoveries: Discoveries,
         account: Account,
@@ -95,7 +95,7 @@ class Run:
         with self.progress.phase("read and encode"):
             engine.prepare(encoding)
         public = None if self.public is None else public_rows(self.public, schema)
-        coins = np.random.Generator(np.random.Philox(np.random.SeedSequence(self.seed)))
+        rng = np.random.Generator(np.random.Philox(np.random.SeedSequence(self.seed)))
         columns = {column: encoding.attributes_of(column) for column in encoding.columns}
         vault = Vault(
             engine,
@@ -103,7 +103,7 @@ class Run:
             encoding.rows_per_person,
             account,
             mechanisms,
-            coins,
+            rng,
             columns,
             self.progress,
             public,
@@ -197,9 +197,9 @@ def _made_up(schema: Schema, rows: int) -> Any:
     import pyarrow as pa
 
     encoding = _stand_in(schema).encoding()
-    coins = np.random.default_rng(0)
-    codes = {a.name: coins.integers(0, a.size, rows).astype(a.dtype) for a in encoding.domain}
-    table = encoding.decode(codes, coins)
+    rng = np.random.default_rng(0)
+    codes = {a.name: rng.integers(0, a.size, rows).astype(a.dtype) for a in encoding.domain}
+    table = encoding.decode(codes, rng)
     return table if schema.person is None else table.append_column(schema.person, pa.array(np.arange(rows)))
 
 

@@ -67,11 +67,11 @@ def generate(rows: int = ROWS, seed: int = 0, region: Region = PRIVATE) -> pa.Ta
     """`rows` records of the region; the same seed gives the same ones. What places are like does not depend on it."""
     import pyarrow as pa
 
-    coins = np.random.default_rng([seed, region.state])
-    person, year = _lives(rows, coins)
-    people = _people(int(person.max()) + 1 if rows else 0, region, coins)
+    rng = np.random.default_rng([seed, region.state])
+    person, year = _lives(rows, rng)
+    people = _people(int(person.max()) + 1 if rows else 0, region, rng)
     mine = {name: values[person] for name, values in people.items()}
-    columns = _records(year, mine, coins)
+    columns = _records(year, mine, rng)
     columns["PUMA"] = np.array(region.places())[mine["place"]]
     columns[PERSON] = person
     return pa.table({name: pa.array(columns[name]) for name in COLUMNS})
@@ -85,16 +85,16 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def _lives(rows: int, coins: np.random.Generator) -> tuple[Values, Values]:
+def _lives(rows: int, rng: np.random.Generator) -> tuple[Values, Values]:
     """For each record its person and year: most people have all seven years, none has a year twice."""
     persons = rows // 4 + 1
-    there = coins.random((persons, len(YEARS))) < np.where(coins.random((persons, 1)) < 0.7, 1.0, 0.6)
+    there = rng.random((persons, len(YEARS))) < np.where(rng.random((persons, 1)) < 0.7, 1.0, 0.6)
     there[:, 0] |= ~there.any(axis=1)
     person, year = np.nonzero(there)
     return person[:rows], YEARS[year[:rows]]
 
 
-def _people(count: int, region: Region, coins: np.random.Generator) -> dict[str, Any]:
+def _people(count: int, region: Region, rng: np.random.Generator) -> dict[str, Any]:
     """What a person keeps: place, sex, year of birth, origin, language, education, and how well they do."""
     of_places = np.random.default_rng(region.seed)
     crowded = of_places.gamma(8.0, size=PLACES)
@@ -102,64 +102,60 @@ def _people(count: int, region: Region, coins: np.random.Generator) -> dict[str,
     abroad = np.clip(region.newcomers * np.exp(of_places.normal(0.0, 0.8, PLACES)), 0.01, 0.6)
     black = np.clip(0.13 * np.exp(of_places.normal(0.0, 1.0, PLACES)), 0.005, 0.8)
     old = of_places.normal(0.0, 4.0, PLACES)
-    place = coins.choice(PLACES, count, p=crowded / crowded.sum())
-    foreign = coins.random(count) < abroad[place]
-    hispanic = coins.random(count) < np.where(foreign, 0.45, 0.07)
-    race = np.where(coins.random(count) < black[place], 2, 1)
-    race = np.where(foreign & ~hispanic & (coins.random(count) < 0.5), coins.choice([4, 5, 6], count), race)
-    race = np.where(coins.random(count) < 0.06, coins.choice([3, 7, 8, 9], count, p=[0.1, 0.5, 0.3, 0.1]), race)
-    ability = coins.normal(0.0, 1.0, count) + 2 * rich[place] - 0.3 * foreign
+    place = rng.choice(PLACES, count, p=crowded / crowded.sum())
+    foreign = rng.random(count) < abroad[place]
+    hispanic = rng.random(count) < np.where(foreign, 0.45, 0.07)
+    race = np.where(rng.random(count) < black[place], 2, 1)
+    race = np.where(foreign & ~hispanic & (rng.random(count) < 0.5), rng.choice([4, 5, 6], count), race)
+    race = np.where(rng.random(count) < 0.06, rng.choice([3, 7, 8, 9], count, p=[0.1, 0.5, 0.3, 0.1]), race)
+    ability = rng.normal(0.0, 1.0, count) + 2 * rich[place] - 0.3 * foreign
     return {
         "place": place,
-        "sex": coins.integers(1, 3, count),
-        "born": 2015 - np.clip(coins.normal(46.0 + old[place], 19.0, count), 16, 96).astype(np.int64),
+        "sex": rng.integers(1, 3, count),
+        "born": 2015 - np.clip(rng.normal(46.0 + old[place], 19.0, count), 16, 96).astype(np.int64),
         "race": race,
-        "hispanic": np.where(hispanic, coins.choice([1, 2, 3, 4], count, p=[0.7, 0.1, 0.03, 0.17]), 0),
-        "citizen": np.where(
-            foreign, coins.choice([2, 3], count, p=[0.5, 0.5]), (coins.random(count) < 0.02).astype(int)
-        ),
-        "english": np.where(foreign, coins.choice([1, 3, 4, 5, 6], count, p=[0.06, 0.14, 0.36, 0.22, 0.22]), 3),
-        "schooling": np.clip(6.6 + 1.9 * ability + coins.normal(0.0, 1.2, count), 0, 11).astype(np.int64),
-        "luck": ability * 0.25 + rich[place] + region.wage + coins.normal(0.0, 0.45, count),
-        "group_quarters": np.where(coins.random(count) < 0.04, coins.choice([2, 3, 4, 5], count), 1),
-        "weight": coins.gamma(4.0, 25.0, count) * (0.7 + crowded[place] / 16),
+        "hispanic": np.where(hispanic, rng.choice([1, 2, 3, 4], count, p=[0.7, 0.1, 0.03, 0.17]), 0),
+        "citizen": np.where(foreign, rng.choice([2, 3], count, p=[0.5, 0.5]), (rng.random(count) < 0.02).astype(int)),
+        "english": np.where(foreign, rng.choice([1, 3, 4, 5, 6], count, p=[0.06, 0.14, 0.36, 0.22, 0.22]), 3),
+        "schooling": np.clip(6.6 + 1.9 * ability + rng.normal(0.0, 1.2, count), 0, 11).astype(np.int64),
+        "luck": ability * 0.25 + rich[place] + region.wage + rng.normal(0.0, 0.45, count),
+        "group_quarters": np.where(rng.random(count) < 0.04, rng.choice([2, 3, 4, 5], count), 1),
+        "weight": rng.gamma(4.0, 25.0, count) * (0.7 + crowded[place] / 16),
     }
 
 
-def _records(year: Values, mine: dict[str, Any], coins: np.random.Generator) -> dict[str, Any]:
+def _records(year: Values, mine: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
     """What changes from year to year: age, family, work, income, insurance, the way to work."""
     rows = len(year)
     age = year - mine["born"]
     wed = np.clip((age - 20) / 25, 0.0, 0.72) * (0.75 + 0.05 * mine["schooling"] / 11)
     married = mine["luck"] % 1.0 < wed  # the same people from year to year
-    single = coins.choice([3, 4, 6], rows, p=[0.05, 0.27, 0.68])
-    marst = np.where(married, np.where(coins.random(rows) < 0.97, 1, 2), np.where(age > 72, 5, single))
-    works = _chance(-0.4 + 0.16 * mine["schooling"] - 0.0035 * (age - 43) ** 2 + 0.35 * (mine["sex"] == 1), coins)
-    job = _employment(works, age, coins)
+    single = rng.choice([3, 4, 6], rows, p=[0.05, 0.27, 0.68])
+    marst = np.where(married, np.where(rng.random(rows) < 0.97, 1, 2), np.where(age > 72, 5, single))
+    works = _chance(-0.4 + 0.16 * mine["schooling"] - 0.0035 * (age - 43) ** 2 + 0.35 * (mine["sex"] == 1), rng)
+    job = _employment(works, age, rng)
     status = job[:, 0]
     employed = (status >= 10) & (status < 20)
     earned = np.where(works, np.exp(mine["luck"] + 0.07 * (mine["schooling"] - 7) + 0.04 * (year - 2015) / 3), 0.0)
     earned *= np.where(mine["sex"] == 2, 0.8, 1.0) * np.clip(0.45 + (age - 16) / 30, 0.3, 1.1) * employed
-    wage = _rounded(earned * np.where(coins.random(rows) < 0.08, 0.0, 1.0), coins)
-    invested = np.where(
-        coins.random(rows) < 0.04 + 0.003 * np.clip(age - 30, 0, 50), coins.gamma(0.5, 12_000.0, rows), 0
-    )
-    welfare = np.where(~employed & (coins.random(rows) < 0.05), coins.gamma(2.0, 1_500.0, rows), 0.0)
-    pension = np.where(age >= 62, coins.gamma(3.0, 7_000.0, rows), 0.0)
-    total = _rounded(earned + invested + welfare + pension, coins)
-    poverty = np.clip(total / 130 + np.where(married, 160, 40) + coins.normal(0, 25, rows), 1, 501).astype(np.int64)
-    departs, arrives = _commute(employed & (coins.random(rows) < 0.94), coins)
-    covered = INSURANCE[_insurance(age, employed, poverty, coins)]
-    absent = ABSENT_LOOKING[np.where(employed | (age < 17), 0, _likely(coins, rows, [3, 1, 5, 2, 2, 30, 1, 1, 10]))]
+    wage = _rounded(earned * np.where(rng.random(rows) < 0.08, 0.0, 1.0), rng)
+    invested = np.where(rng.random(rows) < 0.04 + 0.003 * np.clip(age - 30, 0, 50), rng.gamma(0.5, 12_000.0, rows), 0)
+    welfare = np.where(~employed & (rng.random(rows) < 0.05), rng.gamma(2.0, 1_500.0, rows), 0.0)
+    pension = np.where(age >= 62, rng.gamma(3.0, 7_000.0, rows), 0.0)
+    total = _rounded(earned + invested + welfare + pension, rng)
+    poverty = np.clip(total / 130 + np.where(married, 160, 40) + rng.normal(0, 25, rows), 1, 501).astype(np.int64)
+    departs, arrives = _commute(employed & (rng.random(rows) < 0.94), rng)
+    covered = INSURANCE[_insurance(age, employed, poverty, rng)]
+    absent = ABSENT_LOOKING[np.where(employed | (age < 17), 0, _likely(rng, rows, [3, 1, 5, 2, 2, 30, 1, 1, 10]))]
     recall = AVAILABLE_RECALL[
-        np.where(status == 20, _likely(coins, rows, [1, 2, 1, 1, 3, 2, 1, 2, 1, 2, 6, 40]), 0) * (age >= 17)
+        np.where(status == 20, _likely(rng, rows, [1, 2, 1, 1, 3, 2, 1, 2, 1, 2, 6, 40]), 0) * (age >= 17)
     ]
-    weight = np.clip(mine["weight"] * np.exp(coins.normal(0.0, 0.2, rows)), 1, 600)
+    weight = np.clip(mine["weight"] * np.exp(rng.normal(0.0, 0.2, rows)), 1, 600)
     columns = {
         "YEAR": year,
         "HHWT": weight.astype(np.int64),
         "GQ": mine["group_quarters"],
-        "PERWT": np.clip(weight * np.exp(coins.normal(0.0, 0.15, rows)), 1, 600).astype(np.int64),
+        "PERWT": np.clip(weight * np.exp(rng.normal(0.0, 0.15, rows)), 1, 600).astype(np.int64),
         "SEX": mine["sex"],
         "AGE": age,
         "MARST": marst,
@@ -172,9 +168,9 @@ def _records(year: Values, mine: dict[str, Any], coins: np.random.Generator) -> 
         "LABFORCE": np.select([status == 0, status == 30], [0, 1], 2),
         "INCTOT": total,
         "INCWAGE": wage,
-        "INCWELFR": _rounded(welfare, coins),
-        "INCINVST": _rounded(invested, coins),
-        "INCEARN": _rounded(earned, coins),
+        "INCWELFR": _rounded(welfare, rng),
+        "INCINVST": _rounded(invested, rng),
+        "INCEARN": _rounded(earned, rng),
         "POVERTY": poverty,
         "DEPARTS": departs,
         "ARRIVES": arrives,
@@ -185,37 +181,37 @@ def _records(year: Values, mine: dict[str, Any], coins: np.random.Generator) -> 
         (("ABSENT", "LOOKING"), absent),
         (("AVAILBLE", "WRKRECAL"), recall),
     ):
-        columns |= {name: values[:, place] for place, name in enumerate(names)}
+        columns |= {name: values[:, index] for index, name in enumerate(names)}
     return columns
 
 
-def _employment(works: npt.NDArray[np.bool_], age: Values, coins: np.random.Generator) -> Values:
+def _employment(works: npt.NDArray[np.bool_], age: Values, rng: np.random.Generator) -> Values:
     """One of the 28 combinations for each record."""
     rows = len(age)
-    at_work = _likely(coins, rows, [1, 86, 1, 2, 1, 1, 0.2, 1, 0.2, 0.1, 0.1])
-    not_at_work = 11 + _likely(coins, rows, [1, 0.2, 1, 1, 1, 3, 3, 30, 1, 2, 8, 1, 1, 6, 1, 2])
-    place = np.where(works, at_work, not_at_work)
-    found: Values = EMPLOYMENT[np.where(age < 16, 0, place)]
+    at_work = _likely(rng, rows, [1, 86, 1, 2, 1, 1, 0.2, 1, 0.2, 0.1, 0.1])
+    not_at_work = 11 + _likely(rng, rows, [1, 0.2, 1, 1, 1, 3, 3, 30, 1, 2, 8, 1, 1, 6, 1, 2])
+    index = np.where(works, at_work, not_at_work)
+    found: Values = EMPLOYMENT[np.where(age < 16, 0, index)]
     return found
 
 
-def _insurance(age: Values, employed: npt.NDArray[np.bool_], poverty: Values, coins: np.random.Generator) -> Values:
-    """The place of each record's combination in the list."""
+def _insurance(age: Values, employed: npt.NDArray[np.bool_], poverty: Values, rng: np.random.Generator) -> Values:
+    """The index of each record's combination in the list."""
     rows = len(age)
-    private = _chance(-0.8 + 1.3 * employed + poverty / 260, coins)
-    employer = private & _chance(0.4 + 1.1 * employed - 0.04 * np.clip(age - 60, 0, 30), coins)
-    medicaid = _chance(-1.2 - poverty / 180 + 1.2 * ~private, coins)
-    medicare = coins.random(rows) < np.where(age >= 65, 0.96, 0.03)
-    any_cover = private | medicaid | medicare | (coins.random(rows) < 0.1)
+    private = _chance(-0.8 + 1.3 * employed + poverty / 260, rng)
+    employer = private & _chance(0.4 + 1.1 * employed - 0.04 * np.clip(age - 60, 0, 30), rng)
+    medicaid = _chance(-1.2 - poverty / 180 + 1.2 * ~private, rng)
+    medicare = rng.random(rows) < np.where(age >= 65, 0.96, 0.03)
+    any_cover = private | medicaid | medicare | (rng.random(rows) < 0.1)
     own = np.where(private, 5 + 4 * employer, 1) + 2 * medicaid + medicare
     found: Values = np.where(any_cover, own, 0)
     return found
 
 
-def _commute(goes: npt.NDArray[np.bool_], coins: np.random.Generator) -> tuple[Values, Values]:
+def _commute(goes: npt.NDArray[np.bool_], rng: np.random.Generator) -> tuple[Values, Values]:
     """Minutes become hhmm; 0 for those who stay."""
-    leave = np.clip(coins.normal(465, 70, len(goes)) + 400 * (coins.random(len(goes)) < 0.12), 1, 1370)
-    there = np.clip(leave + coins.gamma(2.0, 13.0, len(goes)), 2, 1435)
+    leave = np.clip(rng.normal(465, 70, len(goes)) + 400 * (rng.random(len(goes)) < 0.12), 1, 1370)
+    there = np.clip(leave + rng.gamma(2.0, 13.0, len(goes)), 2, 1435)
     departs, arrives = (np.where(goes, _clock(np.rint(minute / 5) * 5), 0) for minute in (leave, there))
     return departs, arrives
 
@@ -225,20 +221,20 @@ def _clock(minutes: Reals) -> Values:
     return whole // 60 * 100 + whole % 60
 
 
-def _chance(logit: Reals, coins: np.random.Generator) -> npt.NDArray[np.bool_]:
-    return coins.random(len(logit)) < 1 / (1 + np.exp(-logit))
+def _chance(logit: Reals, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
+    return rng.random(len(logit)) < 1 / (1 + np.exp(-logit))
 
 
-def _likely(coins: np.random.Generator, rows: int, weights: list[float]) -> Values:
+def _likely(rng: np.random.Generator, rows: int, weights: list[float]) -> Values:
     """1, 2, 3, … by weight."""
     ends = np.cumsum(weights)
-    drawn: Values = 1 + np.searchsorted(ends, coins.random(rows) * ends[-1], side="right")
+    drawn: Values = 1 + np.searchsorted(ends, rng.random(rows) * ends[-1], side="right")
     return drawn
 
 
-def _rounded(amount: Reals, coins: np.random.Generator) -> Values:
+def _rounded(amount: Reals, rng: np.random.Generator) -> Values:
     """Dollars, as people round them."""
-    unit = np.where(coins.random(len(amount)) < 0.6, 1000, 100)
+    unit = np.where(rng.random(len(amount)) < 0.6, 1000, 100)
     dollars: Values = np.clip(np.rint(amount / unit) * unit, 0, 149_000).astype(np.int64)
     return dollars
 

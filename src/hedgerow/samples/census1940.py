@@ -112,7 +112,7 @@ MISSING_WAGE = 999_998
 ROUND_TO = (100, 50, 25, 20, 10, 5, 1)
 ROUND_SHARES = (0.42, 0.16, 0.06, 0.14, 0.10, 0.07, 0.05)
 
-Places = npt.NDArray[np.int64]
+Indices = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.float64]
 
 
@@ -121,16 +121,16 @@ def generate(rows: int = ROWS, seed: int = 0) -> pa.Table:
     import pyarrow as pa
 
     relations = np.random.default_rng(1940)
-    coins = np.random.default_rng(seed)
-    places: dict[str, Places] = {}
-    places["CITY"] = _by_weight(CITY_SHARES, rows, coins)
-    places["SEX"] = coins.integers(0, 2, rows)
-    wage = _wages(places["CITY"], places["SEX"], coins)
-    places["INCWAGE"] = np.where(wage == MISSING_WAGE, 51, np.minimum(wage // 100, 50))
+    rng = np.random.default_rng(seed)
+    indices: dict[str, Indices] = {}
+    indices["CITY"] = _by_weight(CITY_SHARES, rows, rng)
+    indices["SEX"] = rng.integers(0, 2, rows)
+    wage = _wages(indices["CITY"], indices["SEX"], rng)
+    indices["INCWAGE"] = np.where(wage == MISSING_WAGE, 51, np.minimum(wage // 100, 50))
     for name, neighbour in growth():
-        if name not in places:
-            places[name] = _grow(name, neighbour, places, relations, coins)
-    columns = {name: _values(name)[places[name]] for name in SIZES if name != "INCWAGE"}
+        if name not in indices:
+            indices[name] = _grow(name, neighbour, indices, relations, rng)
+    columns = {name: _values(name)[indices[name]] for name in SIZES if name != "INCWAGE"}
     columns["INCWAGE"] = wage
     return pa.table({name: pa.array(columns[name].astype(_dtype(columns[name]))) for name in SIZES})
 
@@ -153,40 +153,40 @@ def growth() -> list[tuple[str, str]]:
 def _grow(
     name: str,
     neighbour: str,
-    places: Mapping[str, Places],
+    indices: Mapping[str, Indices],
     relations: np.random.Generator,
-    coins: np.random.Generator,
-) -> Places:
+    rng: np.random.Generator,
+) -> Indices:
     """The codes of one column, given those of its neighbour in the tree (and of its companion, if it has one)."""
-    parent = places[neighbour]
+    parent = indices[neighbour]
     if name in COARSER:
         return parent * SIZES[name] // SIZES[neighbour]
     asked = name in SAMPLE_LINE
     weights = _weights(name, relations)
-    grown = _usual(name, neighbour, weights, parent, relations, coins)
+    grown = _usual(name, neighbour, weights, parent, relations, rng)
     if name in COMPANIONS:
         other = COMPANIONS[name]
-        theirs = _usual(name, other, weights, places[other], relations, coins)
-        grown = np.where(coins.random(len(parent)) < COMPANION_SHARE, theirs, grown)
-    loose = coins.random(len(parent)) < LOOSE
-    grown[loose] = _by_weight(weights, int(loose.sum()), coins)
+        theirs = _usual(name, other, weights, indices[other], relations, rng)
+        grown = np.where(rng.random(len(parent)) < COMPANION_SHARE, theirs, grown)
+    loose = rng.random(len(parent)) < LOOSE
+    grown[loose] = _by_weight(weights, int(loose.sum()), rng)
     if asked and neighbour in SAMPLE_LINE:
         grown[parent == 0] = 0
     elif asked:
-        grown[coins.random(len(parent)) >= SAMPLE_SHARE] = 0
+        grown[rng.random(len(parent)) >= SAMPLE_SHARE] = 0
     if name == "VALUEH":
         grown[parent != 1] = SIZES[name] - 1  # only owners have a house
     return grown
 
 
 def _usual(
-    name: str, given: str, weights: Weights, parent: Places, relations: np.random.Generator, coins: np.random.Generator
-) -> Places:
+    name: str, given: str, weights: Weights, parent: Indices, relations: np.random.Generator, rng: np.random.Generator
+) -> Indices:
     """For each code of `given` a short list of usual codes, drawn by weight; earlier ones are likelier."""
     length = USUAL.get(name, 4)
     lists = _by_weight(weights, _codes(given) * length, relations).reshape(-1, length)
     likely: Weights = np.arange(1.0, length + 1) ** (-0.6 if length > 8 else -1.5)
-    rank = _by_weight(likely, len(parent), coins)
+    rank = _by_weight(likely, len(parent), rng)
     return lists[parent, rank]
 
 
@@ -219,19 +219,19 @@ def _weights(name: str, relations: np.random.Generator) -> Weights:
     return weights
 
 
-def _wages(city: Places, sex: Places, coins: np.random.Generator) -> Places:
+def _wages(city: Indices, sex: Indices, rng: np.random.Generator) -> Indices:
     """Dollars a year, rounded as people do: nothing for many, unknown for some, at most 5,000."""
     rows = len(city)
     typical = MEN_EARN[city] * np.where(sex == 0, 1.0, WOMEN_EARN_OF_THAT[city])
-    exact = typical * np.exp(coins.normal(0.0, 0.35 + 0.04 * city, rows))
-    unit = np.array(ROUND_TO)[_by_weight(np.array(ROUND_SHARES), rows, coins)]
-    wage: Places = np.clip((np.rint(exact / unit) * unit).astype(np.int64), 1, 5000)
-    wage[coins.random(rows) < np.where(sex == 0, 0.40, 0.70)] = 0
-    wage[coins.random(rows) < 0.22 + 0.01 * city] = MISSING_WAGE
+    exact = typical * np.exp(rng.normal(0.0, 0.35 + 0.04 * city, rows))
+    unit = np.array(ROUND_TO)[_by_weight(np.array(ROUND_SHARES), rows, rng)]
+    wage: Indices = np.clip((np.rint(exact / unit) * unit).astype(np.int64), 1, 5000)
+    wage[rng.random(rows) < np.where(sex == 0, 0.40, 0.70)] = 0
+    wage[rng.random(rows) < 0.22 + 0.01 * city] = MISSING_WAGE
     return wage
 
 
-def _values(name: str) -> Places:
+def _values(name: str) -> Indices:
     """What the codes of a column are in the table."""
     listed: dict[str, Any] = {
         "SUPDIST": np.arange(10, 631, 10),
@@ -248,13 +248,13 @@ def _values(name: str) -> Places:
     return np.asarray(listed.get(name, np.arange(SIZES[name])), dtype=np.int64)
 
 
-def _by_weight(weights: Weights, count: int, coins: np.random.Generator) -> Places:
+def _by_weight(weights: Weights, count: int, rng: np.random.Generator) -> Indices:
     ends = np.cumsum(weights)
-    drawn: Places = np.searchsorted(ends, coins.random(count) * ends[-1], side="right")
+    drawn: Indices = np.searchsorted(ends, rng.random(count) * ends[-1], side="right")
     return drawn
 
 
-def _dtype(values: Places) -> npt.DTypeLike:
+def _dtype(values: Indices) -> npt.DTypeLike:
     return np.int16 if len(values) == 0 or values.max() < 1 << 15 else np.int32
 
 

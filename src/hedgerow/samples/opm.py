@@ -66,23 +66,23 @@ columns:
   pay:        {type: integer, min: 0, max: 199999, bins: 50}
 """
 
-Places = npt.NDArray[np.int64]
+Indices = npt.NDArray[np.int64]
 
 
 def generate(rows: int = ROWS, seed: int = 0) -> pa.Table:
     """`rows` rows of the personnel table; the same seed gives the same rows."""
     import pyarrow as pa
 
-    coins = np.random.default_rng(seed)
-    year = coins.integers(0, len(YEARS), rows)
+    rng = np.random.default_rng(seed)
+    year = rng.integers(0, len(YEARS), rows)
     women = 0.45 + 0.07 * year / (len(YEARS) - 1)
-    sex = (coins.random(rows) >= women).astype(np.int64)
-    race = _draw(RACE_GIVEN_SEX, sex, coins)
-    age = race + _draw(AGE_PATTERN, sex, coins)
-    agency = _draw(AGENCY_SHARES[None, :], np.zeros(rows, dtype=np.int64), coins)
+    sex = (rng.random(rows) >= women).astype(np.int64)
+    race = _draw(RACE_GIVEN_SEX, sex, rng)
+    age = race + _draw(AGE_PATTERN, sex, rng)
+    agency = _draw(AGENCY_SHARES[None, :], np.zeros(rows, dtype=np.int64), rng)
     pairs = OCCUPATION_GIVEN.reshape(-1, len(OCCUPATIONS))
-    occupation = _draw(pairs, sex * OCCUPATION_GIVEN.shape[1] + AGENCY_GROUP[agency], coins)
-    education = _draw(EDUCATION_GIVEN_OCCUPATION, occupation, coins)
+    occupation = _draw(pairs, sex * OCCUPATION_GIVEN.shape[1] + AGENCY_GROUP[agency], rng)
+    education = _draw(EDUCATION_GIVEN_OCCUPATION, occupation, rng)
     return pa.table(
         {
             "year": pa.array(YEARS[year].astype(np.int16)),
@@ -92,13 +92,13 @@ def generate(rows: int = ROWS, seed: int = 0) -> pa.Table:
             "agency": _labels(AGENCIES, agency),
             "occupation": _labels(OCCUPATIONS, occupation),
             "education": _labels([str(label) for label in EDUCATIONS], education),
-            "pay": pa.array(_pay(year, sex, race, age, education, coins)),
+            "pay": pa.array(_pay(year, sex, race, age, education, rng)),
         }
     )
 
 
 def _pay(
-    year: Places, sex: Places, race: Places, age: Places, education: Places, coins: np.random.Generator
+    year: Indices, sex: Indices, race: Indices, age: Indices, education: Indices, rng: np.random.Generator
 ) -> npt.NDArray[np.int32]:
     """Dollars: 3 % more a year, 1.2 % a year of age, 8 % a year of education; 6 % less for women; ±2 % by race."""
     logarithm = (
@@ -108,21 +108,21 @@ def _pay(
         + 0.080 * (EDUCATIONS[education] - 12)
         - 0.060 * (sex == 0)
         + np.array([-0.02, -0.01, 0.0, 0.01, 0.02])[race]
-        + coins.normal(0.0, 0.12, len(year))
+        + rng.normal(0.0, 0.12, len(year))
     )
     dollars: npt.NDArray[np.int32] = np.clip(np.rint(np.exp(logarithm)), 0, 199_999).astype(np.int32)
     return dollars
 
 
-def _draw(weights: npt.NDArray[np.float64], given: Places, coins: np.random.Generator) -> Places:
-    """One place per row, by the weights in the row's own line of the table."""
+def _draw(weights: npt.NDArray[np.float64], given: Indices, rng: np.random.Generator) -> Indices:
+    """One index per row, by the weights in the row's own line of the table."""
     ends = np.cumsum(weights, axis=1)
     ends /= ends[:, -1:]
-    drawn: Places = (coins.random(len(given))[:, None] >= ends[given, :-1]).sum(axis=1)
+    drawn: Indices = (rng.random(len(given))[:, None] >= ends[given, :-1]).sum(axis=1)
     return drawn
 
 
-def _labels(labels: list[str], places: Places) -> pa.Array:
+def _labels(labels: list[str], indices: Indices) -> pa.Array:
     import pyarrow as pa
 
-    return pa.array(labels).take(pa.array(places))
+    return pa.array(labels).take(pa.array(indices))

@@ -29,7 +29,7 @@ _DAY = 86_400
 
 
 class Reading(NamedTuple):
-    """Numbers on a line, NaN where there is none; `empty` tells what was left blank from what cannot be read."""
+    """Numbers, NaN where there is none; `empty` tells what was left blank from what cannot be read."""
 
     values: FloatArray
     empty: BoolArray
@@ -116,10 +116,10 @@ def _read(array: pa.Array, of_text: Callable[..., Reading], of_typed: Callable[.
 
 def _take(reading: Reading, indices: pa.Array) -> Reading:
     missing = nulls(indices)
-    places = np.asarray(pc.fill_null(indices, 0).to_numpy(zero_copy_only=False), dtype=np.int64)
+    taken = np.asarray(pc.fill_null(indices, 0).to_numpy(zero_copy_only=False), dtype=np.int64)
     if not len(reading.values):
-        return Reading(np.full(len(places), np.nan), np.ones(len(places), dtype=bool))
-    values, empty = reading.values[places], reading.empty[places]
+        return Reading(np.full(len(taken), np.nan), np.ones(len(taken), dtype=bool))
+    values, empty = reading.values[taken], reading.empty[taken]
     values[missing] = np.nan
     empty[missing] = True
     return Reading(values, empty)
@@ -152,10 +152,10 @@ def _blank(array: pa.Array, values: FloatArray) -> BoolArray:
     """Of the texts without a value, those that say nothing: null, spaces, or the word nan."""
     empty = np.isnan(values)
     if empty.any():
-        places = np.flatnonzero(empty)
-        trimmed = pc.utf8_lower(pc.utf8_trim_whitespace(pc.take(array, pa.array(places))))
+        indices = np.flatnonzero(empty)
+        trimmed = pc.utf8_lower(pc.utf8_trim_whitespace(pc.take(array, pa.array(indices))))
         says_nothing = pc.fill_null(pc.is_in(trimmed, pa.array(["", "nan"], trimmed.type)), False)
-        empty[places] = np.asarray(says_nothing.to_numpy(zero_copy_only=False)) | nulls(trimmed)
+        empty[indices] = np.asarray(says_nothing.to_numpy(zero_copy_only=False)) | nulls(trimmed)
     return empty
 
 

@@ -1,4 +1,4 @@
-"""Date and datetime columns: a line of days or seconds, cut at calendar steps."""
+"""Date and datetime columns: days or seconds in order, cut at calendar steps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, model_validator
 from hedgerow.coded.domain import IntArray
 from hedgerow.schema.arrays import BoolArray, FloatArray, Reading, moments
 from hedgerow.schema.cells import Steps
-from hedgerow.schema.line import WIDEST, SteppedColumn
+from hedgerow.schema.ordered import WIDEST, SteppedColumn
 from hedgerow.schema.reading import as_date, as_moment
 
 DAY = 86_400
@@ -39,7 +39,7 @@ class Date(SteppedColumn):
     @cached_property
     def cells(self) -> Steps:
         starts = [start // DAY for start in _starts(_seconds(self.min), _seconds(self.max), self.step)]
-        return Steps(starts, _seconds(self.max) // DAY, avoid=map(int, self.own_places))
+        return Steps(starts, _seconds(self.max) // DAY, avoid=map(int, self.own_numbers))
 
     def span_label(self, first: datetime.date, last: datetime.date) -> str:
         return _step_label(self.step, first, last)
@@ -48,8 +48,8 @@ class Date(SteppedColumn):
         seconds, empty = moments(array)
         return Reading(np.floor(seconds / DAY), empty)
 
-    def to_arrow(self, line: FloatArray | IntArray, null: BoolArray) -> pa.Array:
-        return pa.array(line.astype(np.int32, copy=False), pa.int32(), mask=null).view(pa.date32())
+    def to_arrow(self, numbers: FloatArray | IntArray, null: BoolArray) -> pa.Array:
+        return pa.array(numbers.astype(np.int32, copy=False), pa.int32(), mask=null).view(pa.date32())
 
 
 class Datetime(SteppedColumn):
@@ -70,7 +70,7 @@ class Datetime(SteppedColumn):
     @cached_property
     def cells(self) -> Steps:
         starts = _starts(_seconds(self.min), _seconds(self.max), self.step)
-        return Steps(starts, _seconds(self.max), avoid=map(int, self.own_places))
+        return Steps(starts, _seconds(self.max), avoid=map(int, self.own_numbers))
 
     def span_label(self, first: datetime.datetime, last: datetime.datetime) -> str:
         return _step_label(self.step, first, last)
@@ -78,8 +78,8 @@ class Datetime(SteppedColumn):
     def read(self, array: pa.Array) -> Reading:
         return moments(array)
 
-    def to_arrow(self, line: FloatArray | IntArray, null: BoolArray) -> pa.Array:
-        return pa.array(line.astype(np.int64, copy=False), pa.int64(), mask=null).view(pa.timestamp("s"))
+    def to_arrow(self, numbers: FloatArray | IntArray, null: BoolArray) -> pa.Array:
+        return pa.array(numbers.astype(np.int64, copy=False), pa.int64(), mask=null).view(pa.timestamp("s"))
 
 
 def _step_label(step: str, first: datetime.date, last: datetime.date) -> str:

@@ -1,4 +1,4 @@
-"""Cells on a line: which cell a number falls in, and a uniform draw from a cell.
+"""Cells of numbers in order: which cell a number falls in, and a uniform draw from a cell.
 
 Two lines exist: whole steps (integers, days, seconds), where a cell is a run of integers, and the continuum.
 """
@@ -19,7 +19,7 @@ LONGEST_PERIOD = 1_000_000
 
 
 class Cells(Protocol):
-    """What a column on a line needs to know of its cells."""
+    """What an ordered column needs to know of its cells."""
 
     low: float
     high: float
@@ -33,19 +33,19 @@ class Cells(Protocol):
         """The first and the last number of every cell."""
         ...
 
-    def inside(self, line: FloatArray) -> BoolArray:
+    def inside(self, numbers: FloatArray) -> BoolArray:
         """Which numbers the declaration holds. NaN is not inside."""
         ...
 
-    def settle(self, line: FloatArray) -> FloatArray:
+    def settle(self, numbers: FloatArray) -> FloatArray:
         """The declared number that stands for each one: clipped to the bounds, rounded down where steps are whole."""
         ...
 
-    def cell(self, line: FloatArray) -> IntArray:
+    def cell(self, numbers: FloatArray) -> IntArray:
         """The cell of each settled number."""
         ...
 
-    def draw(self, cells: IntArray, classes: IntArray | None, coins: np.random.Generator) -> FloatArray | IntArray:
+    def draw(self, cells: IntArray, classes: IntArray | None, rng: np.random.Generator) -> FloatArray | IntArray:
         """One number from each cell (of that divisibility class, if there are any), uniformly."""
         ...
 
@@ -74,28 +74,28 @@ class Steps:
     def spans(self) -> tuple[IntArray, IntArray]:
         return self.starts, self.ends
 
-    def inside(self, line: FloatArray) -> BoolArray:
-        within: BoolArray = (line >= self.low) & (line <= self.high)
-        within &= np.floor(line) == line
+    def inside(self, numbers: FloatArray) -> BoolArray:
+        within: BoolArray = (numbers >= self.low) & (numbers <= self.high)
+        within &= np.floor(numbers) == numbers
         return within
 
-    def settle(self, line: FloatArray) -> FloatArray:
-        clipped = np.clip(line, self.low, self.high)
+    def settle(self, numbers: FloatArray) -> FloatArray:
+        clipped = np.clip(numbers, self.low, self.high)
         return np.floor(clipped, out=clipped)
 
-    def cell(self, line: FloatArray) -> IntArray:
-        whole: IntArray = line.astype(np.int64)
+    def cell(self, numbers: FloatArray) -> IntArray:
+        whole: IntArray = numbers.astype(np.int64)
         if self.single:
             whole -= self.starts[0]
             return whole
         return np.searchsorted(self.starts, whole, side="right") - 1
 
-    def divisibility(self, line: FloatArray) -> IntArray:
+    def divisibility(self, numbers: FloatArray) -> IntArray:
         """The first rule of `heaps` that divides each number; the last class where none does."""
-        classes: IntArray = np.full(len(line), len(self.heaps), dtype=np.int64)
-        whole = np.floor(line).astype(np.int64)
-        for place in reversed(range(len(self.heaps))):
-            classes[whole % self.heaps[place] == 0] = place
+        classes: IntArray = np.full(len(numbers), len(self.heaps), dtype=np.int64)
+        whole = np.floor(numbers).astype(np.int64)
+        for index in reversed(range(len(self.heaps))):
+            classes[whole % self.heaps[index] == 0] = index
         return classes
 
     @cached_property
@@ -104,8 +104,8 @@ class Steps:
         residues: IntArray = np.arange(period, dtype=np.int64)
         of_residue = self.divisibility(residues.astype(np.float64))
         return tuple(
-            _Class(residues[of_residue == place], period, self.starts, self.ends, self._avoid)
-            for place in range(len(self.heaps) + 1)
+            _Class(residues[of_residue == index], period, self.starts, self.ends, self._avoid)
+            for index in range(len(self.heaps) + 1)
         )
 
     @cached_property
@@ -117,13 +117,13 @@ class Steps:
             _Class(every, 1, self.starts, self.ends, ()),
         )
 
-    def draw(self, cells: IntArray, classes: IntArray | None, coins: np.random.Generator) -> IntArray:
+    def draw(self, cells: IntArray, classes: IntArray | None, rng: np.random.Generator) -> IntArray:
         drawn: IntArray = np.zeros(len(cells), dtype=np.int64)
         waiting = np.ones(len(cells), dtype=bool)
-        by_class = [] if classes is None else [(one, classes == place) for place, one in enumerate(self._classes)]
+        by_class = [] if classes is None else [(one, classes == index) for index, one in enumerate(self._classes)]
         for one, mine in [*by_class, *((one, True) for one in self._any)]:
             rows = np.flatnonzero(waiting & mine & (one.count[cells] > 0))
-            drawn[rows] = one.draw(cells[rows], coins)
+            drawn[rows] = one.draw(cells[rows], rng)
             waiting[rows] = False
         return drawn
 
@@ -146,15 +146,15 @@ class _Class:
         turns, rest = np.divmod(numbers, self._period)
         return turns * len(self._residues) + np.searchsorted(self._residues, rest, side="left")
 
-    def draw(self, cells: IntArray, coins: np.random.Generator) -> IntArray:
+    def draw(self, cells: IntArray, rng: np.random.Generator) -> IntArray:
         if not len(cells):
             return cells
         first = self._first[cells]
-        rank = first + coins.integers(0, self.count[cells])
+        rank = first + rng.integers(0, self.count[cells])
         for skipped in self._skipped:
             rank += (skipped >= first) & (rank >= skipped)
-        turns, place = np.divmod(rank, len(self._residues))
-        return turns * self._period + self._residues[place]
+        turns, index = np.divmod(rank, len(self._residues))
+        return turns * self._period + self._residues[index]
 
 
 class Intervals:
@@ -174,19 +174,19 @@ class Intervals:
     def spans(self) -> tuple[FloatArray, FloatArray]:
         return self.edges[:-1], self.edges[1:]
 
-    def inside(self, line: FloatArray) -> BoolArray:
-        within: BoolArray = (line >= self.low) & (line <= self.high)
+    def inside(self, numbers: FloatArray) -> BoolArray:
+        within: BoolArray = (numbers >= self.low) & (numbers <= self.high)
         return within
 
-    def settle(self, line: FloatArray) -> FloatArray:
-        return np.clip(line, self.low, self.high)
+    def settle(self, numbers: FloatArray) -> FloatArray:
+        return np.clip(numbers, self.low, self.high)
 
-    def cell(self, line: FloatArray) -> IntArray:
-        return np.searchsorted(self.edges[1:-1], line, side="left" if self._closed_right else "right")
+    def cell(self, numbers: FloatArray) -> IntArray:
+        return np.searchsorted(self.edges[1:-1], numbers, side="left" if self._closed_right else "right")
 
-    def draw(self, cells: IntArray, classes: IntArray | None, coins: np.random.Generator) -> FloatArray:
+    def draw(self, cells: IntArray, classes: IntArray | None, rng: np.random.Generator) -> FloatArray:
         left, right = self.edges[cells], self.edges[cells + 1]
-        share = coins.random(len(cells))
+        share = rng.random(len(cells))
         drawn: FloatArray = left * (1 - share) + right * share
         if self._closed_right:
             drawn = np.clip(drawn, np.where(cells == 0, left, np.nextafter(left, np.inf)), right)
@@ -201,7 +201,7 @@ class Intervals:
 def equal_steps(low: int, high: int, count: int) -> list[int]:
     """Starts of `count` runs of integers between low and high whose lengths differ by at most one."""
     width = high - low + 1
-    return [low + place * width // count for place in range(count)]
+    return [low + index * width // count for index in range(count)]
 
 
 def steps_between(edges: Sequence[float], low: int, closed_right: bool) -> list[int]:

@@ -125,19 +125,19 @@ class Column(BaseModel, ABC):
 
     def attributes(self, name: str) -> tuple[Attribute, ...]:
         """The coded attributes of a column of this name."""
-        line = None if self.has_order is None else self.layout.own * self.has_order
-        return (Attribute(name, self.layout.size, line, self.layout.hidden is not None),)
+        ordered = None if self.has_order is None else self.layout.own * self.has_order
+        return (Attribute(name, self.layout.size, ordered, self.layout.hidden is not None),)
 
     @abstractmethod
     def encode(self, array: pa.Array) -> Encoded:
         """Codes of an Arrow array of any type. Never raises, and maps each value by itself."""
 
-    def decode(self, codes: Sequence[CodeArray], coins: np.random.Generator) -> pa.Array:
+    def decode(self, codes: Sequence[CodeArray], rng: np.random.Generator) -> pa.Array:
         """Values of the declared type; hidden cells are filled from the values of the other rows."""
-        return self.write(fill_hidden(codes, self.layout, coins), coins)
+        return self.write(fill_hidden(codes, self.layout, rng), rng)
 
     @abstractmethod
-    def write(self, codes: Sequence[CodeArray], coins: np.random.Generator) -> pa.Array:
+    def write(self, codes: Sequence[CodeArray], rng: np.random.Generator) -> pa.Array:
         """Values of the declared type; none of the codes is hidden.
 
         Where every code stands for one value, what comes back is the codes with the values as their dictionary: an
@@ -160,7 +160,7 @@ class Column(BaseModel, ABC):
         return Layout(own, special, self.marks, other, hidden, size + (hidden is not None))
 
 
-def fill_hidden(codes: Sequence[CodeArray], layout: Layout, coins: np.random.Generator) -> list[CodeArray]:
+def fill_hidden(codes: Sequence[CodeArray], layout: Layout, rng: np.random.Generator) -> list[CodeArray]:
     """Replace hidden cells by the codes of randomly chosen rows that hold a value; by any value where none does."""
     if layout.hidden is None:
         return list(codes)
@@ -170,11 +170,11 @@ def fill_hidden(codes: Sequence[CodeArray], layout: Layout, coins: np.random.Gen
     filled = [code.copy() for code in codes]
     donors = np.flatnonzero(codes[0] < layout.values)
     if len(donors):
-        chosen = donors[coins.integers(0, len(donors), size=len(hidden))]
+        chosen = donors[rng.integers(0, len(donors), size=len(hidden))]
         for code in filled:
             code[hidden] = code[chosen]
     else:
-        filled[0][hidden] = coins.integers(0, layout.values, size=len(hidden))
+        filled[0][hidden] = rng.integers(0, layout.values, size=len(hidden))
     return filled
 
 

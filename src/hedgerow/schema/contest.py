@@ -68,11 +68,11 @@ def runs(path: str | Path) -> list[ContestRun]:
     if not is_parameters(data):
         return []
     found = []
-    for place, run in enumerate(data["runs"]):
+    for index, run in enumerate(data["runs"]):
         try:
             found.append(ContestRun(float(run["epsilon"]), float(run["delta"]), _whole(run, "max_records")))
         except (KeyError, TypeError, ValueError):
-            raise SchemaError(f"runs.{place}: a run needs epsilon and delta, both numbers.") from None
+            raise SchemaError(f"runs.{index}: a run needs epsilon and delta, both numbers.") from None
     return found
 
 

@@ -69,7 +69,7 @@ class _Reader:
         if isinstance(node, yaml.ScalarNode):
             return node.value
         if isinstance(node, yaml.SequenceNode):
-            return [self.value(item, (*path, place)) for place, item in enumerate(node.value)]
+            return [self.value(item, (*path, index)) for index, item in enumerate(node.value)]
         return self._mapping(node, path)
 
     def _mapping(self, node: yaml.Node, path: Path) -> dict[str, Any]:

@@ -50,12 +50,12 @@ class Encoding:
 
     def columns_of(self, attribute: str) -> tuple[str, ...]:
         """The columns that an attribute holds."""
-        self.domain.place(attribute)
+        self.domain.index(attribute)
         return next(block.columns for block in self.blocks if attribute in block.names)
 
     def labels(self, attribute: str) -> list[str]:
         """What each code of an attribute stands for, in words."""
-        self.domain.place(attribute)
+        self.domain.index(attribute)
         return next(
             labels
             for block in self.blocks
@@ -63,9 +63,9 @@ class Encoding:
             if name == attribute
         )
 
-    def line(self, attribute: str) -> int:
+    def ordered(self, attribute: str) -> int:
         """How many codes of an attribute, the first ones, are numbers or grades in their order; 0 where unordered."""
-        return self.domain[attribute].line or 0
+        return self.domain[attribute].ordered or 0
 
     def missing(self, column: str) -> BoolArray:
         """Which codes of the first of `attributes_of(column)` say that the column's value is missing."""
@@ -94,13 +94,13 @@ class Encoding:
                 found[block.columns] = block.encode(batch).outside
         return found
 
-    def decode(self, coded: CodedTable, coins: np.random.Generator) -> pa.Table:
+    def decode(self, coded: CodedTable, rng: np.random.Generator) -> pa.Table:
         """A table of the declared types, uniform within a bin (or a divisibility class of it)."""
-        return self._unfolded(self._folded(coded, coins))
+        return self._unfolded(self._folded(coded, rng))
 
-    def decode_in_slices(self, coded: CodedTable, coins: np.random.Generator) -> Iterator[pa.Table]:
+    def decode_in_slices(self, coded: CodedTable, rng: np.random.Generator) -> Iterator[pa.Table]:
         """The same table some rows at a time: all at once, values take much more memory than codes."""
-        folded = self._folded(coded, coins)
+        folded = self._folded(coded, rng)
         rows = max(1, min(SLICE_ROWS, SLICE_BYTES // self._widest(folded)))
         for first in range(0, len(folded), rows):
             yield self._unfolded(folded.slice(first, rows))
@@ -114,12 +114,12 @@ class Encoding:
         ]
         return 8 * len(self.columns) + sum(texts)
 
-    def _folded(self, coded: CodedTable, coins: np.random.Generator) -> pa.RecordBatch:
+    def _folded(self, coded: CodedTable, rng: np.random.Generator) -> pa.RecordBatch:
         """Values, some of them as codes with a dictionary; every code is in its dictionary."""
         arrays: dict[str, pa.Array] = {}
         for block in self.blocks:
             codes: list[CodeArray] = [coded[name] for name in block.names]
-            arrays |= zip(block.columns, block.decode(codes, coins), strict=True)
+            arrays |= zip(block.columns, block.decode(codes, rng), strict=True)
         return pa.record_batch([arrays[name] for name in self.columns], names=self.columns)
 
     def _unfolded(self, folded: pa.RecordBatch) -> pa.Table:
@@ -148,8 +148,8 @@ class _Single:
     def encode(self, batch: Any) -> Encoded:
         return self._column.encode(batch.column(self.columns[0]))
 
-    def decode(self, codes: list[CodeArray], coins: np.random.Generator) -> list[pa.Array]:
-        return [self._column.decode(codes, coins)]
+    def decode(self, codes: list[CodeArray], rng: np.random.Generator) -> list[pa.Array]:
+        return [self._column.decode(codes, rng)]
 
 
 class _Joint:
@@ -171,8 +171,8 @@ class _Joint:
     def encode(self, batch: Any) -> Encoded:
         return self._group.encode([batch.column(name) for name in self.columns])
 
-    def decode(self, codes: list[CodeArray], coins: np.random.Generator) -> list[pa.Array]:
-        return self._group.decode(codes[0], coins)
+    def decode(self, codes: list[CodeArray], rng: np.random.Generator) -> list[pa.Array]:
+        return self._group.decode(codes[0], rng)
 
 
 Block: TypeAlias = _Single | _Joint

@@ -79,17 +79,17 @@ class GroupEncoding:
         self._steps = self._ladder()
         size = len(self.combinations)
         self._layout = Layout(size, 0, (), None, size, size + 1)
-        self.attribute = Attribute(group.name, self._layout.size, line=0, hidden=True)
+        self.attribute = Attribute(group.name, self._layout.size, ordered=0, hidden=True)
 
     def _code(self, group: Group) -> IntArray:
         """The allowed combinations as codes of the columns, in the order they are listed."""
         coded = []
-        for place, column in enumerate(self._columns):
-            listed = [row[place] for row in group.allowed]
+        for index, column in enumerate(self._columns):
+            listed = [row[index] for row in group.allowed]
             codes, outside = column.encode(pa.array(listed, pa.string()))
             for value, lost in zip(listed, outside & (codes[0] != column.layout.other), strict=True):
                 if lost:
-                    raise ValueError(f'allowed: "{value}" is not a declared value of "{group.columns[place]}"')
+                    raise ValueError(f'allowed: "{value}" is not a declared value of "{group.columns[index]}"')
             coded.append(codes[0])
         combinations = np.stack(coded, axis=1)
         if len(np.unique(combinations, axis=0)) != len(combinations):
@@ -99,7 +99,7 @@ class GroupEncoding:
     def labels(self) -> list[str]:
         """Every combination in words."""
         said = [column.labels()[0] for column in self._columns]
-        named = [" · ".join(said[place][code] for place, code in enumerate(row)) for row in self.combinations.tolist()]
+        named = [" · ".join(said[index][code] for index, code in enumerate(row)) for row in self.combinations.tolist()]
         return [*named, "not declared"]
 
     def _ladder(self) -> list[tuple[int, IntArray, IntArray]]:
@@ -109,12 +109,12 @@ class GroupEncoding:
         """
         prefix: IntArray = np.zeros(len(self.combinations), dtype=np.int64)
         steps = []
-        for place, column in enumerate(self._columns):
+        for index, column in enumerate(self._columns):
             size = column.layout.size
-            keys, which = np.unique(prefix * size + self.combinations[:, place], return_inverse=True)
+            keys, which = np.unique(prefix * size + self.combinations[:, index], return_inverse=True)
             numbers: IntArray = np.arange(len(keys), dtype=np.int64)
             prefix = which.astype(np.int64)
-            if place == len(self._columns) - 1:
+            if index == len(self._columns) - 1:
                 numbers = np.argsort(which).astype(np.int64)
             steps.append((size, keys, numbers))
         return steps
@@ -129,8 +129,8 @@ class GroupEncoding:
         codes: IntArray = np.where(prefix < 0, len(self.combinations), prefix)
         return Encoded((codes,), prefix < 0)
 
-    def decode(self, codes: CodeArray, coins: np.random.Generator) -> list[pa.Array]:
+    def decode(self, codes: CodeArray, rng: np.random.Generator) -> list[pa.Array]:
         """One array for each column of the group."""
-        (filled,) = fill_hidden([codes], self._layout, coins)
+        (filled,) = fill_hidden([codes], self._layout, rng)
         rows = self.combinations[filled]
-        return [column.write([rows[:, place]], coins) for place, column in enumerate(self._columns)]
+        return [column.write([rows[:, index]], rng) for index, column in enumerate(self._columns)]

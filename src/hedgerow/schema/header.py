@@ -1,7 +1,7 @@
 """What may be said about the names in a table's header.
 
 A file without a header line hands over its first row as if it were names, and a row is never quoted. So a name that a
-table brings is repeated only where its header is one beyond doubt; otherwise columns are counted, and found by place.
+table brings is repeated only where its header is one beyond doubt; otherwise columns are counted, and found by number.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ def is_header(names: Sequence[str], declared: Collection[str]) -> bool:
 def refuse_twice(names: Sequence[str], what: str) -> None:
     """Refuses a header in which a name stands twice. Nothing is declared where this is asked, so no name is shown."""
     first: dict[str, int] = {}
-    for place, name in enumerate(names, 1):
-        if name and first.setdefault(name, place) != place:
+    for index, name in enumerate(names, 1):
+        if name and first.setdefault(name, index) != index:
             raise TableError(
-                f"the columns {first[name]} and {place} of {what} have the same name. Nothing else was read. Hint: "
+                f"the columns {first[name]} and {index} of {what} have the same name. Nothing else was read. Hint: "
                 "rename one; if these are no names, the table lacks a header line."
             )
 

@@ -27,7 +27,7 @@ class ListedColumn(Column):
 
     @abstractmethod
     def find(self, array: pa.Array) -> IntArray:
-        """The place of every value among the declared ones, −1 where it is not one of them."""
+        """The index of every value among the declared ones, −1 where it is not one of them."""
 
     @abstractmethod
     def spell(self) -> Sequence[Any]:
@@ -50,7 +50,7 @@ class ListedColumn(Column):
         left = array.take(pa.array(unlisted))
         home = layout.other if layout.other is not None else layout.hidden
         assert home is not None  # one of the two always exists here
-        found = _places(pc.fill_null(texts(left), ""), self.marks)
+        found = _indices(pc.fill_null(texts(left), ""), self.marks)
         numeric = self._numeric_marks(left)
         found = np.where(found < 0, numeric, found)
         codes[unlisted] = np.where(found < 0, home, layout.values + found)
@@ -62,7 +62,7 @@ class ListedColumn(Column):
         """Marks such as "-8" in a column that the table holds as numbers."""
         return _match_numbers(array, self.marks)
 
-    def write(self, codes: Sequence[CodeArray], coins: np.random.Generator) -> pa.Array:
+    def write(self, codes: Sequence[CodeArray], rng: np.random.Generator) -> pa.Array:
         return pa.DictionaryArray.from_arrays(pa.array(codes[0]), self.one_by_one)
 
     @cached_property
@@ -131,7 +131,7 @@ class Category(ListedColumn):
         spelled = texts(array)
         if "" in self.listed:
             spelled = pc.fill_null(spelled, "")
-        return _places(spelled, self.listed)
+        return _indices(spelled, self.listed)
 
     def spell(self) -> Sequence[str]:
         return self.listed
@@ -169,17 +169,17 @@ class Boolean(ListedColumn):
         if pa.types.is_dictionary(array.type):
             return _through_dictionary(array, self.find)
         if is_number(array.type) or pa.types.is_boolean(array.type):
-            line = numbers(array).values
-            return np.where(line == 1, 1, np.where(line == 0, 0, -1))
-        word = _places(pc.utf8_lower(pc.utf8_trim_whitespace(texts(array))), tuple(TRUTH))
+            read = numbers(array).values
+            return np.where(read == 1, 1, np.where(read == 0, 0, -1))
+        word = _indices(pc.utf8_lower(pc.utf8_trim_whitespace(texts(array))), tuple(TRUTH))
         return np.array([*TRUTH.values(), -1], dtype=np.int64)[word]
 
     def spell(self) -> Sequence[bool]:
         return (False, True)
 
 
-def _places(spelled: pa.Array, values: Sequence[str]) -> IntArray:
-    """The place of each text in a list, −1 where it is not in it."""
+def _indices(spelled: pa.Array, values: Sequence[str]) -> IntArray:
+    """The index of each text in a list, −1 where it is not in it."""
     found = pc.fill_null(pc.index_in(spelled, pa.array(list(values), spelled.type)), -1)
     return np.array(found.to_numpy(zero_copy_only=False), dtype=np.int64)
 
@@ -193,31 +193,31 @@ def _match_numbers(array: pa.Array, values: Sequence[str]) -> IntArray:
     times = Counter(spelled[~np.isnan(spelled)].tolist())
     exact = {str(int(number)) for number in times if np.isfinite(number) and number == int(number)}
     known = [
-        (number, place)
-        for place, number in enumerate(spelled.tolist())
-        if number == number and (times[number] == 1 or values[place] in exact)
+        (number, index)
+        for index, number in enumerate(spelled.tolist())
+        if number == number and (times[number] == 1 or values[index] in exact)
     ]
     if not known:
         return np.full(len(array), -1, dtype=np.int64)
     known.sort()
     ladder = np.array([number for number, _ in known])
-    places = np.array([place for _, place in known], dtype=np.int64)
-    line = numbers(array).values
-    step = np.minimum(np.searchsorted(ladder, line), len(ladder) - 1)
-    return np.where(ladder[step] == line, places[step], -1)
+    indices = np.array([index for _, index in known], dtype=np.int64)
+    read = numbers(array).values
+    step = np.minimum(np.searchsorted(ladder, read), len(ladder) - 1)
+    return np.where(ladder[step] == read, indices[step], -1)
 
 
 def _match_truth(array: pa.Array, values: Sequence[str]) -> IntArray:
     """True and false against the only value of each sense: yes, Y, 1 …"""
     senses = [TRUTH.get(value.lower()) for value in values]
-    place = [senses.index(sense) if senses.count(sense) == 1 else -1 for sense in (0, 1)]
-    line = numbers(array).values
-    return np.where(line == 1, place[1], np.where(line == 0, place[0], -1))
+    index = [senses.index(sense) if senses.count(sense) == 1 else -1 for sense in (0, 1)]
+    read = numbers(array).values
+    return np.where(read == 1, index[1], np.where(read == 0, index[0], -1))
 
 
 def _through_dictionary(array: pa.Array, find: Any) -> IntArray:
     """Look the dictionary's values up once."""
     of_value = np.append(find(plain(array.dictionary)), find(pa.nulls(1, array.type.value_type)))
     indices = pc.fill_null(array.indices.cast(pa.int64()), len(of_value) - 1)
-    places: IntArray = of_value[np.asarray(indices.to_numpy(zero_copy_only=False), dtype=np.int64)]
-    return places
+    codes: IntArray = of_value[np.asarray(indices.to_numpy(zero_copy_only=False), dtype=np.int64)]
+    return codes

@@ -14,7 +14,7 @@ from hedgerow.coded.domain import IntArray
 from hedgerow.schema.arrays import BoolArray, FloatArray, Reading, numbers
 from hedgerow.schema.cells import LONGEST_PERIOD, Intervals, Steps, equal_steps, steps_between
 from hedgerow.schema.column import Layout
-from hedgerow.schema.line import WIDEST, HeapedColumn, LineColumn, SteppedColumn, declared_edges
+from hedgerow.schema.ordered import WIDEST, HeapedColumn, OrderedColumn, SteppedColumn, declared_edges
 from hedgerow.schema.reading import Real, Truth, Whole, as_bins
 
 Bins = Annotated[int | Literal["private"] | tuple[int | float, ...], BeforeValidator(as_bins)]
@@ -61,10 +61,10 @@ class Integer(HeapedColumn):
     def _check_heaps(self) -> None:
         if self.heaps and self.bins is None:
             raise ValueError("heaps: without `bins` every value has a cell of its own and needs none")
-        for place, rule in enumerate(self.heaps):
+        for index, rule in enumerate(self.heaps):
             if rule < 2:
                 raise ValueError(f"heaps: {rule} is not a divisor; use whole numbers of at least 2")
-            if any(rule % earlier == 0 for earlier in self.heaps[:place]):
+            if any(rule % earlier == 0 for earlier in self.heaps[:index]):
                 raise ValueError(f"heaps: {rule} can never match, an earlier divisor already does; put it first")
         if self.heaps and math.lcm(*self.heaps) > LONGEST_PERIOD:
             raise ValueError(f"heaps: the divisors' least common multiple is beyond {LONGEST_PERIOD:,}")
@@ -78,16 +78,16 @@ class Integer(HeapedColumn):
         return "bins" if self.bins == "private" else None
 
     @property
-    def special_places(self) -> tuple[float, ...]:
+    def special_numbers(self) -> tuple[float, ...]:
         return tuple(map(float, self.special))
 
     @cached_property
     def cells(self) -> Steps:
-        return Steps(self._starts(), self.max, self.heaps, map(int, self.own_places))
+        return Steps(self._starts(), self.max, self.heaps, map(int, self.own_numbers))
 
-    def edge(self, place: float) -> int:
-        """The whole number that cuts the line where `place` does."""
-        return math.ceil(place) if self.closed == "left" else math.floor(place)
+    def edge(self, number: float) -> int:
+        """The whole number that cuts where `number` does."""
+        return math.ceil(number) if self.closed == "left" else math.floor(number)
 
     def _starts(self) -> list[int]:
         if isinstance(self.bins, tuple):
@@ -99,11 +99,11 @@ class Integer(HeapedColumn):
     def read(self, array: pa.Array) -> Reading:
         return numbers(array)
 
-    def to_arrow(self, line: FloatArray | IntArray, null: BoolArray) -> pa.Array:
-        return pa.array(line.astype(np.int64, copy=False), mask=null if null.any() else None)
+    def to_arrow(self, numbers: FloatArray | IntArray, null: BoolArray) -> pa.Array:
+        return pa.array(numbers.astype(np.int64, copy=False), mask=null if null.any() else None)
 
 
-class Number(LineColumn):
+class Number(OrderedColumn):
     """Real numbers between two bounds, in bins."""
 
     arrow_type: ClassVar[pa.DataType] = pa.float64()
@@ -133,16 +133,16 @@ class Number(LineColumn):
         return "bins" if self.bins == "private" else None
 
     @property
-    def special_places(self) -> tuple[float, ...]:
+    def special_numbers(self) -> tuple[float, ...]:
         return tuple(map(float, self.special))
 
     @cached_property
     def cells(self) -> Intervals:
-        return Intervals(self._edges(), self.closed == "right", self.own_places)
+        return Intervals(self._edges(), self.closed == "right", self.own_numbers)
 
-    def edge(self, place: float) -> float:
+    def edge(self, number: float) -> float:
         """Where a bin may be cut: anywhere."""
-        return float(place)
+        return float(number)
 
     def _edges(self) -> FloatArray:
         if isinstance(self.bins, tuple):
@@ -154,8 +154,8 @@ class Number(LineColumn):
     def read(self, array: pa.Array) -> Reading:
         return numbers(array)
 
-    def to_arrow(self, line: FloatArray | IntArray, null: BoolArray) -> pa.Array:
-        return pa.array(line.astype(np.float64, copy=False), mask=null if null.any() else None)
+    def to_arrow(self, numbers: FloatArray | IntArray, null: BoolArray) -> pa.Array:
+        return pa.array(numbers.astype(np.float64, copy=False), mask=null if null.any() else None)
 
 
 class Code(SteppedColumn):
@@ -192,8 +192,8 @@ class Code(SteppedColumn):
     def read(self, array: pa.Array) -> Reading:
         return numbers(array)
 
-    def to_arrow(self, line: FloatArray | IntArray, null: BoolArray) -> pa.Array:
-        return pa.array(line.astype(np.int64, copy=False), mask=null if null.any() else None)
+    def to_arrow(self, numbers: FloatArray | IntArray, null: BoolArray) -> pa.Array:
+        return pa.array(numbers.astype(np.int64, copy=False), mask=null if null.any() else None)
 
 
 def _check_bounds(low: float, high: float) -> None:

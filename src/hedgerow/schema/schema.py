@@ -141,14 +141,14 @@ class Schema(BaseModel):
 
     def _check_groups(self) -> None:
         taken: set[str] = set()
-        for place, group in enumerate(self.groups):
+        for index, group in enumerate(self.groups):
             for name in group.columns:
-                self._check_member(("groups", place, "columns"), name, taken)
+                self._check_member(("groups", index, "columns"), name, taken)
             if group.allowed != "public":
                 try:
                     GroupEncoding(group, [self.columns[name] for name in group.columns])
                 except ValueError as error:
-                    raise key_error(("groups", place, "allowed"), f"{str(error).partition(': ')[2]}.") from None
+                    raise key_error(("groups", index, "allowed"), f"{str(error).partition(': ')[2]}.") from None
 
     def _check_member(self, path: tuple[str | int, ...], name: str, taken: set[str]) -> None:
         if name not in self.columns:
@@ -217,7 +217,7 @@ class Schema(BaseModel):
     @property
     def public_groups(self) -> list[int]:
         """Groups that wait for a public table to say which combinations can occur."""
-        return [place for place, group in enumerate(self.groups) if group.allowed == "public"]
+        return [index for index, group in enumerate(self.groups) if group.allowed == "public"]
 
     def with_values(self, column: str, values: Iterable[str]) -> Schema:
         """The schema with an open category closed; everything not among the values becomes "other"."""

@@ -30,14 +30,14 @@ def guarded(table: pa.Table) -> pa.Table:
     """The table as a CSV file may hold it, column names included."""
     import pyarrow.compute as pc
 
-    for place, field in enumerate(table.schema):
+    for index, field in enumerate(table.schema):
         if not _is_text(field.type):
             continue
-        column = table.column(place)
+        column = table.column(index)
         risky = _risky(column)
         if pc.any(risky).as_py():
             quoted = pc.if_else(risky, pc.binary_join_element_wise("'", column, ""), column)
-            table = table.set_column(place, field, quoted)
+            table = table.set_column(index, field, quoted)
     return table.rename_columns([guarded_name(name) for name in table.column_names])
 
 
@@ -47,11 +47,11 @@ def unguarded(batch: pa.RecordBatch) -> pa.RecordBatch:
     import pyarrow.compute as pc
 
     columns = list(batch.columns)
-    for place, column in enumerate(columns):
+    for index, column in enumerate(columns):
         if _is_text(column.type) and pc.any(pc.starts_with(column, "'")).as_py():
             bare = pc.utf8_slice_codeunits(column, 1)
             quoted = pc.and_(pc.starts_with(column, "'"), _risky(bare))
-            columns[place] = pc.if_else(quoted, bare, column)
+            columns[index] = pc.if_else(quoted, bare, column)
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 

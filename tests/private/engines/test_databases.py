@@ -71,11 +71,11 @@ def test_every_database_keeps_every_law(request, name, memory):
 def test_every_database_keeps_the_rows_that_the_embedded_engine_keeps(request, name):
     """Persons by text and by number, beyond θ, without a name, with names that a collation would hold equal."""
     database = request.getfixturevalue(name)
-    coins = np.random.default_rng(2)
+    rng = np.random.default_rng(2)
     names = ["ann", "Ann", "ANN", "é", "e\u0301", "", None, "x|1", "x"]
-    person = [names[place] for place in coins.integers(0, len(names), 200)]
-    number = [None if value == 9 else int(value) for value in coins.integers(0, 10, 200)]
-    ages = coins.integers(0, 4, 200)
+    person = [names[index] for index in rng.integers(0, len(names), 200)]
+    number = [None if value == 9 else int(value) for value in rng.integers(0, 10, 200)]
+    ages = rng.integers(0, 4, 200)
     table = pa.table({"person": pa.array(person), "number": pa.array(number, pa.int64()), "age": ages})
     url = database.install(table)
     for unit in ("person", "number"):
@@ -220,9 +220,9 @@ CANARY = "canary-7f3a"
 
 
 def people(rows=200):
-    coins = np.random.default_rng(0)
-    grades = coins.choice(["low", "high", CANARY], rows).tolist()
-    return pa.table({"grade": grades, "site": coins.integers(0, 4, rows)})
+    rng = np.random.default_rng(0)
+    grades = rng.choice(["low", "high", CANARY], rows).tolist()
+    return pa.table({"grade": grades, "site": rng.integers(0, 4, rows)})
 
 
 def test_a_connection_that_breaks_is_one_sentence_and_the_charge_stays(postgres, tmp_path, monkeypatch):

@@ -70,9 +70,9 @@ class BoundsTooMuch(Mutant):
 def as_one_person(source, encoding):
     """Rows that name nobody get a name."""
     table = pa.Table.from_batches(source.batches(source.header()))
-    place = table.column_names.index(encoding.person)
+    index = table.column_names.index(encoding.person)
     named = [str(name) if name else "nobody" for name in table[encoding.person].to_pylist()]
-    return open_engine(table.set_column(place, encoding.person, pa.array(named)))._source
+    return open_engine(table.set_column(index, encoding.person, pa.array(named)))._source
 
 
 class PoolsWhoeverHasNoName(Mutant):
@@ -192,10 +192,10 @@ def test_everyone_keeps_at_most_theta_rows_and_whoever_has_fewer_keeps_all(rows,
 
 
 @given(ROWS, st.integers(1, 5), st.randoms())
-def test_what_a_person_keeps_depends_neither_on_others_nor_on_the_order_of_rows(rows, theta, coins):
+def test_what_a_person_keeps_depends_neither_on_others_nor_on_the_order_of_rows(rows, theta, rng):
     kept = kept_by_person(rows, theta)
     shuffled = list(rows)
-    coins.shuffle(shuffled)
+    rng.shuffle(shuffled)
     assert kept_by_person(shuffled, theta) == kept
     for person in kept:
         alone = [row for row in rows if row[0] == person]
@@ -276,8 +276,8 @@ columns:
 
 
 def test_two_engines_with_one_key_count_the_same_rows():
-    coins = np.random.default_rng(0)
-    table = pa.table({"age": coins.integers(0, 10, 500), "id": coins.integers(0, 40, 500)})
+    rng = np.random.default_rng(0)
+    table = pa.table({"age": rng.integers(0, 10, 500), "id": rng.integers(0, 40, 500)})
     encoding = Schema.parse(PEOPLE).encoding()
     query = MarginalQuery(encoding.domain, ("age",))
 
@@ -293,8 +293,8 @@ def test_two_engines_with_one_key_count_the_same_rows():
 
 def test_neighbouring_tables_count_neighbouring_rows():
     """One person more moves the counts by at most θ rows, all of them that person's."""
-    coins = np.random.default_rng(1)
-    ids, ages = coins.integers(0, 30, 300), coins.integers(0, 10, 300)
+    rng = np.random.default_rng(1)
+    ids, ages = rng.integers(0, 30, 300), rng.integers(0, 10, 300)
     encoding = Schema.parse(PEOPLE).encoding()
     query = MarginalQuery(encoding.domain, ("age",))
 

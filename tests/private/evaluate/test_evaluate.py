@@ -27,16 +27,16 @@ SYNTHETIC = [(0, 0, 0), (0, 1, 1)]
 
 def table(rows, domain=DOMAIN):
     codes = np.array(rows).reshape(-1, len(domain))
-    return {each.name: codes[:, place].astype(each.dtype) for place, each in enumerate(domain)}
+    return {each.name: codes[:, index].astype(each.dtype) for index, each in enumerate(domain)}
 
 
-def halved_l1(real, synthetic, places):
+def halved_l1(real, synthetic, indices):
     """The definition, word for word, over every cell that occurs."""
 
     def share(rows, cell):
-        return sum(tuple(row[place] for place in places) == cell for row in rows) / len(rows)
+        return sum(tuple(row[index] for index in indices) == cell for row in rows) / len(rows)
 
-    cells = {tuple(row[place] for place in places) for row in [*real, *synthetic]}
+    cells = {tuple(row[index] for index in indices) for row in [*real, *synthetic]}
     return sum(abs(share(real, cell) - share(synthetic, cell)) for cell in cells) / 2
 
 
@@ -45,7 +45,7 @@ def two_tables(draw):
     sizes = draw(st.lists(st.integers(1, 5), min_size=1, max_size=5))
     row = st.tuples(*(st.integers(0, size - 1) for size in sizes))
     rows = st.lists(row, min_size=1, max_size=30)
-    return Domain.of({f"x{place}": size for place, size in enumerate(sizes)}), draw(rows), draw(rows)
+    return Domain.of({f"x{index}": size for index, size in enumerate(sizes)}), draw(rows), draw(rows)
 
 
 class TestMarginals:
@@ -67,8 +67,8 @@ class TestMarginals:
         domain, real, synthetic = tables
         for degree in (1, 2, 3):
             found = marginal_distances(table(real, domain), table(synthetic, domain), domain, degree)
-            places = itertools.combinations(range(len(domain)), min(degree, len(domain)))
-            assert found == pytest.approx([halved_l1(real, synthetic, each) for each in places], abs=1e-12)
+            indices = itertools.combinations(range(len(domain)), min(degree, len(domain)))
+            assert found == pytest.approx([halved_l1(real, synthetic, each) for each in indices], abs=1e-12)
 
     @given(two_tables())
     def test_a_distance_between_0_and_1_that_does_not_know_left_from_right(self, tables):
@@ -101,16 +101,16 @@ class TestMarginals:
     @pytest.mark.parametrize(("real_rows", "synthetic_rows"), [(50, 70), (50, 40_000), (40_000, 50)])
     def test_wide_marginals_are_counted_sparse_on_either_side(self, real_rows, synthetic_rows):
         """250,000 cells: dense for a table of many rows, sparse for one of few, and the same answer."""
-        coins = np.random.default_rng(5)
+        rng = np.random.default_rng(5)
         wide = Domain.of({"x": 500, "y": 500})
-        real = coins.integers(0, 20, (real_rows, 2)) * 25
-        synthetic = coins.integers(0, 20, (synthetic_rows, 2)) * 25
+        real = rng.integers(0, 20, (real_rows, 2)) * 25
+        synthetic = rng.integers(0, 20, (synthetic_rows, 2)) * 25
         cells = [np.bincount(rows @ [500, 1], minlength=250_000) / len(rows) for rows in (real, synthetic)]
         found = distances(table(real, wide), table(synthetic, wide), wide, [("x", "y")])
         assert found[0] == pytest.approx(np.abs(cells[0] - cells[1]).sum() / 2)
 
     def test_all_marginals_up_to_the_cap_and_then_a_fixed_sample(self):
-        domain = Domain.of({f"x{place}": 2 for place in range(30)})
+        domain = Domain.of({f"x{index}": 2 for index in range(30)})
         assert chosen_marginals(domain, 2, seed=0) == list(domain.marginals(2))
         sample = chosen_marginals(domain, 3, seed=0)
         assert len(set(sample)) == len(sample) == 2_000 < math.comb(30, 3)
@@ -118,7 +118,7 @@ class TestMarginals:
         assert sample == chosen_marginals(domain, 3, seed=0) != chosen_marginals(domain, 3, seed=1)
 
     def test_a_thousand_columns_are_sampled_without_listing_all_triples(self):
-        domain = Domain.of({f"x{place}": 2 for place in range(1000)})
+        domain = Domain.of({f"x{index}": 2 for index in range(1000)})
         assert len(chosen_marginals(domain, 3, seed=0, most=50)) == 50
 
 
@@ -140,7 +140,7 @@ class TestRanges:
         domain, real, synthetic = tables
 
         def share(rows, query):
-            return sum(all(row[domain.place(x)] in span for x, span in query.items()) for row in rows) / len(rows)
+            return sum(all(row[domain.index(x)] in span for x, span in query.items()) for row in rows) / len(rows)
 
         queries = random_ranges(domain, 3, seed=1)[:40]
         squares = [(share(real, query) - share(synthetic, query)) ** 2 for query in queries]
@@ -148,7 +148,7 @@ class TestRanges:
         assert found == pytest.approx(sum(squares) / len(squares), abs=1e-12)
 
     def test_queries_have_so_many_attributes_and_depend_on_the_seed_alone(self):
-        domain = Domain.of({f"x{place}": place + 1 for place in range(9)})
+        domain = Domain.of({f"x{index}": index + 1 for index in range(9)})
         for attributes in (3, 5):
             queries = random_ranges(domain, attributes, seed=4)
             assert len(queries) == 1024
@@ -172,8 +172,8 @@ class TestRanges:
         counts = [drawn.count(each) for each in sets]
         assert chi_square(counts, product / product.sum()) < 50
         # the mutant that picks one place after another ∝ the weights that are left
-        coins = np.random.default_rng(0)
-        picked = [tuple(sorted(coins.choice(5, 3, False, weights / weights.sum()))) for _ in range(20_000)]
+        rng = np.random.default_rng(0)
+        picked = [tuple(sorted(rng.choice(5, 3, False, weights / weights.sum()))) for _ in range(20_000)]
         assert chi_square([picked.count(each) for each in sets], product / product.sum()) > 100
 
 
@@ -213,9 +213,9 @@ class TestClassifier:
 
     def test_the_attributes_of_the_target_are_no_features(self):
         """A copy of the label that belongs to the target column does not give the label away."""
-        coins = np.random.default_rng(0)
-        label = coins.integers(0, 2, 2000).astype(np.uint8)
-        noise = coins.integers(0, 2, 2000).astype(np.uint8)
+        rng = np.random.default_rng(0)
+        label = rng.integers(0, 2, 2000).astype(np.uint8)
+        noise = rng.integers(0, 2, 2000).astype(np.uint8)
         rows = {"label": label, "copy": label, "noise": noise}
         domain = Domain.of({"label": 2, "copy": 2, "noise": 2})
         assert svm(rows, rows, domain, ("label",)).synthetic == 0
@@ -257,9 +257,9 @@ def test_a_table_is_perfect_beside_itself(tables):
 
 @settings(max_examples=15)
 @given(two_tables(), st.randoms(use_true_random=False))
-def test_the_order_of_rows_means_nothing(tables, coins):
+def test_the_order_of_rows_means_nothing(tables, rng):
     domain, real, synthetic = tables
-    shuffled = coins.sample(real, len(real)), coins.sample(synthetic, len(synthetic))
+    shuffled = rng.sample(real, len(real)), rng.sample(synthetic, len(synthetic))
     for distance in DISTANCES.values():
         before = distance(table(real, domain), table(synthetic, domain), domain, 0)
         assert distance(*(table(rows, domain) for rows in shuffled), domain, 0) == before
@@ -293,14 +293,14 @@ SCHEMA = Schema.from_dict(
 
 
 def people(rows, seed=0):
-    coins = np.random.default_rng(seed)
-    age = coins.integers(0, 10, rows)
+    rng = np.random.default_rng(seed)
+    age = rng.integers(0, 10, rows)
     return pa.table(
         {
             "who": ["p"] * rows,
             "age": age,
             "city": np.where(age < 5, "north", "south"),
-            "wage": 10 * coins.integers(0, 10, rows),
+            "wage": 10 * rng.integers(0, 10, rows),
         }
     )
 

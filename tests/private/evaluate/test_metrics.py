@@ -26,7 +26,7 @@ SYNTHETIC = [(0, 0, 0), (0, 1, 1)]
 
 def table(rows, domain=DOMAIN):
     codes = np.array(rows).reshape(-1, len(domain))
-    return {each.name: codes[:, place].astype(each.dtype) for place, each in enumerate(domain)}
+    return {each.name: codes[:, index].astype(each.dtype) for index, each in enumerate(domain)}
 
 
 def test_the_worst_marginals_come_first():
@@ -36,7 +36,7 @@ def test_the_worst_marginals_come_first():
 
 
 two_columns = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 6)), min_size=2, max_size=40)
-GRADES = Domain([Attribute("x", 5, line=5), Attribute("y", 7, line=7)])
+GRADES = Domain([Attribute("x", 5, ordered=5), Attribute("y", 7, ordered=7)])
 LINE = {"x": 5, "y": 7}
 
 
@@ -77,9 +77,9 @@ class TestCorrelations:
 
     def test_codes_beyond_the_line_are_left_out(self):
         """y = 6 says "missing": those rows have no place in the order, and scipy without them agrees."""
-        coins = np.random.default_rng(0)
-        rows = np.column_stack([coins.integers(0, 5, 500), coins.integers(0, 7, 500)])
-        rows[:, 1] = np.where(rows[:, 1] < 6, np.minimum(rows[:, 0] + coins.integers(0, 2, 500), 5), 6)
+        rng = np.random.default_rng(0)
+        rows = np.column_stack([rng.integers(0, 5, 500), rng.integers(0, 7, 500)])
+        rows[:, 1] = np.where(rows[:, 1] < 6, np.minimum(rows[:, 0] + rng.integers(0, 2, 500), 5), 6)
         known = rows[rows[:, 1] < 6]
         line = {"x": 5, "y": 6}
         coded = table(rows, GRADES)
@@ -88,10 +88,10 @@ class TestCorrelations:
 
     def test_wide_columns_are_ranked_on_merged_codes(self):
         """1,000 and 5,000 codes: merged into 128 runs, τ moves by little; r and V are exact on occupied cells."""
-        coins = np.random.default_rng(1)
-        x = coins.integers(0, 1000, 3000)
-        y = np.clip(4 * x + coins.integers(0, 1500, 3000), 0, 4999)
-        wide = Domain([Attribute("x", 1001, line=1001), Attribute("y", 5001, line=5001)])
+        rng = np.random.default_rng(1)
+        x = rng.integers(0, 1000, 3000)
+        y = np.clip(4 * x + rng.integers(0, 1500, 3000), 0, 4999)
+        wide = Domain([Attribute("x", 1001, ordered=1001), Attribute("y", 5001, ordered=5001)])
         coded = table(np.column_stack([x, y]), wide)
         line = {"x": 1000, "y": 5000}
         assert kendall(coded, wide, line).matrix[0, 1] == pytest.approx(stats.kendalltau(x, y).statistic, abs=0.01)
@@ -118,9 +118,11 @@ class TestConjunctions:
         assert conjunction_error(table(REAL), table(SYNTHETIC), asked[2:]) == pytest.approx(math.log(0.25 / 1e-6))
 
     def test_each_has_4_to_8_conditions_that_its_row_meets(self):
-        domain = Domain([Attribute(f"x{place}", 3 + place, line=(3 + place) * (place % 2 == 0)) for place in range(12)])
-        coins = np.random.default_rng(0)
-        rows = {each.name: coins.integers(0, each.size, 50).astype(each.dtype) for each in domain}
+        domain = Domain(
+            [Attribute(f"x{index}", 3 + index, ordered=(3 + index) * (index % 2 == 0)) for index in range(12)]
+        )
+        rng = np.random.default_rng(0)
+        rows = {each.name: rng.integers(0, each.size, 50).astype(each.dtype) for each in domain}
         asked = random_conjunctions(rows, domain, seed=3)
         assert {len(each) for each in asked} == {4, 5, 6, 7, 8}
         for each in asked:
@@ -135,11 +137,9 @@ class TestSubsample:
     domain = Domain.of({"x": 8, "y": 8, "z": 8})
 
     def rows(self, count, seed=0):
-        coins = np.random.default_rng(seed)
-        x = coins.integers(0, 8, count)
-        return table(
-            np.column_stack([x, (x + coins.integers(0, 3, count)) % 8, coins.integers(0, 8, count)]), self.domain
-        )
+        rng = np.random.default_rng(seed)
+        x = rng.integers(0, 8, count)
+        return table(np.column_stack([x, (x + rng.integers(0, 3, count)) % 8, rng.integers(0, 8, count)]), self.domain)
 
     def test_the_table_itself_is_as_good_as_itself(self):
         rows = self.rows(300)
@@ -194,8 +194,8 @@ class TestLearning:
 
     def rows(self, count, seed=0, flipped=False):
         """The label is x xor y, which no linear machine learns; flipped: its opposite."""
-        coins = np.random.default_rng(seed)
-        x, y = coins.integers(0, 2, (2, count))
+        rng = np.random.default_rng(seed)
+        x, y = rng.integers(0, 2, (2, count))
         return table(np.column_stack([x, y, x ^ y ^ flipped]), self.domain)
 
     def test_trees_learn_what_a_line_cannot(self):

@@ -16,14 +16,14 @@ LARGEST = {"CITY": 3, "SEX": 2, "INCWAGE": 999_998, "AGE": 9, "LAST": 1}
 
 
 def table(rows=400, seed=0):
-    coins = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     return pa.table(
         {
-            "CITY": coins.integers(0, 4, rows),
-            "SEX": coins.integers(1, 3, rows),
-            "INCWAGE": np.where(coins.random(rows) < 0.2, 999_998, 100 * coins.integers(0, 20, rows)),
-            "AGE": coins.integers(0, 10, rows),
-            "LAST": coins.integers(0, 2, rows),
+            "CITY": rng.integers(0, 4, rows),
+            "SEX": rng.integers(1, 3, rows),
+            "INCWAGE": np.where(rng.random(rows) < 0.2, 999_998, 100 * rng.integers(0, 20, rows)),
+            "AGE": rng.integers(0, 10, rows),
+            "LAST": rng.integers(0, 2, rows),
         }
     )
 
@@ -126,10 +126,10 @@ def test_an_absent_column_is_no_condition():
 
 
 def test_base_rows_pass_their_own_tests_and_a_tenth_of_the_columns_takes_part():
-    coins = np.random.default_rng(0)
-    truth = {f"c{n}": coins.integers(0, 30, 5000) for n in range(50)}
+    rng = np.random.default_rng(0)
+    truth = {f"c{n}": rng.integers(0, 30, 5000) for n in range(50)}
     largest = dict.fromkeys(truth, 29)
-    tests = nist2018.random_tests(truth, largest, coins)
+    tests = nist2018.random_tests(truth, largest, rng)
     assert 270 < len(tests) <= 300  # duplicates merge
     assert all(nist2018._share(truth, test, largest) > 0 for test in tests)
     assert np.mean([len(test) for test in tests]) == pytest.approx(5, abs=1)

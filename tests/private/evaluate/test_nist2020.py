@@ -74,15 +74,15 @@ columns:
 
 
 def taxis(seed=0, rows=600):
-    coins = np.random.default_rng(seed)
-    area = coins.integers(0, 4, rows)
+    rng = np.random.default_rng(seed)
+    area = rng.integers(0, 4, rows)
     return pa.table(
         {
-            "taxi_id": [f"t{number}" for number in coins.integers(0, 30, rows)],
+            "taxi_id": [f"t{number}" for number in rng.integers(0, 30, rows)],
             "pickup_area": area,
-            "shift": coins.integers(0, 3, rows),
-            "dropoff_area": (area + coins.integers(0, 2, rows)) % 4,
-            "fare": coins.integers(0, 100, rows),
+            "shift": rng.integers(0, 3, rows),
+            "dropoff_area": (area + rng.integers(0, 2, rows)) % 4,
+            "fare": rng.integers(0, 100, rows),
         }
     )
 

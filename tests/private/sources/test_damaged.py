@@ -49,8 +49,8 @@ def test_no_damaged_table_of_many_ends_the_process(seed, tmp_path):
     assert done.returncode == 0, done.stdout[-50:] + done.stderr[-2000:]
 
 
-def beyond_its_dictionary(values, place=7):
-    return pa.DictionaryArray.from_arrays(pa.array([0, place, 1], pa.int32()), pa.array(values), safe=False)
+def beyond_its_dictionary(values, index=7):
+    return pa.DictionaryArray.from_arrays(pa.array([0, index, 1], pa.int32()), pa.array(values), safe=False)
 
 
 def beyond_its_buffer():

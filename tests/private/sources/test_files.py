@@ -84,8 +84,8 @@ def workbook(path, rows=None, sheets=("data",)):
     openpyxl = pytest.importorskip("openpyxl")
     pytest.importorskip("python_calamine")
     book = openpyxl.Workbook()
-    for place, name in enumerate(sheets):
-        sheet = book.active if place == 0 else book.create_sheet()
+    for index, name in enumerate(sheets):
+        sheet = book.active if index == 0 else book.create_sheet()
         sheet.title = name
         sheet.append([])
         for row in rows or [NAMES, *([*row[:3], "n.a." if row[3] is None else row[3], row[4]] for row in ROWS)]:

@@ -11,19 +11,19 @@ from hedgerow.audit import check_engine
 from hedgerow.coded.domain import Domain
 from hedgerow.errors import HedgerowError, LimitError
 from hedgerow.private.engines import arrow, storage
-from hedgerow.private.engines.storage import Columns
+from hedgerow.private.engines.storage import StoredColumns
 from hedgerow.private.sources.source import open_source
 
 DOMAIN = Domain.of({"a": 3, "b": 300, "c": 70_000})
 
 
 def batch(rows, seed):
-    coins = np.random.default_rng(seed)
-    return {each.name: coins.integers(0, each.size, rows).astype(each.dtype) for each in DOMAIN}
+    rng = np.random.default_rng(seed)
+    return {each.name: rng.integers(0, each.size, rows).astype(each.dtype) for each in DOMAIN}
 
 
 def filled(sizes, memory):
-    columns = Columns(DOMAIN, memory)
+    columns = StoredColumns(DOMAIN, memory)
     for number, rows in enumerate(sizes):
         columns.append(batch(rows, number), rows)
     return columns
@@ -37,10 +37,10 @@ def test_rows_come_back_as_they_went_in(sizes, memory, block):
     try:
         columns = filled(sizes, memory)
         assert columns.on_disk == (sum(sizes) * 7 > memory)
-        for place, name in enumerate(DOMAIN.names):
-            read = [code for codes, _ in columns.blocks([place]) for code in codes[place]]
+        for index, name in enumerate(DOMAIN.names):
+            read = [code for codes, _ in columns.blocks([index]) for code in codes[index]]
             assert read == expected[name]
-            assert columns.views()[place].tolist() == expected[name]
+            assert columns.views()[index].tolist() == expected[name]
         keep = np.arange(sum(sizes)) % 3 == 0
         kept = columns.kept(keep)
         assert kept.views()[1].tolist() == expected["b"][::3]
@@ -79,7 +79,7 @@ def test_a_file_that_ends_early_is_an_error_and_no_wait_without_end(monkeypatch)
 
 
 def test_codes_outside_their_size_are_refused():
-    columns = Columns(DOMAIN, 0)
+    columns = StoredColumns(DOMAIN, 0)
     strange = batch(5, 0) | {"a": np.full(5, 3, dtype=np.uint8)}
     with pytest.raises(HedgerowError, match='"a" needs one code of 0 … 2'):
         columns.append(strange, 5)

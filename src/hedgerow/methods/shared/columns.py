@@ -90,7 +90,7 @@ class Columns:
 
 def _merged(counts: Counts, attribute: Attribute, least: float) -> IntArray:
     """A code for each old one, so that any two that could be merged further hold at least `least` rows together."""
-    ordered = attribute.size if attribute.line is None else attribute.line
+    ordered = attribute.size if attribute.ordered is None else attribute.ordered
     if ordered <= FEW_CODES:
         ordered = 0
     along = _neighbours(counts[:ordered], least)

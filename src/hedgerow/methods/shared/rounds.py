@@ -215,7 +215,7 @@ def drawn_by_lot(curator: Curator, marginals: Sequence[Marginal]) -> list[Margin
     cells = list(map(curator.domain.cells, marginals))
     if len(marginals) <= MARGINALS_A_ROUND and sum(cells) <= CELLS_A_ROUND:
         return list(marginals)
-    lots = curator.coins.permutation(len(marginals)).tolist()
+    lots = curator.rng.permutation(len(marginals)).tolist()
     room, least = CELLS_A_ROUND, min(cells)
     kept: list[Marginal] = []
     for lot in sorted(lots, key=lambda lot: len(marginals[lot])):

@@ -58,7 +58,7 @@ def some_pairs(curator: Curator, most: int = MOST_MARGINALS) -> list[Marginal]:
     count = comb(len(names), 2)
     if count <= most:
         return list(combinations(names, 2))
-    lots = np.sort(curator.coins.choice(count, size=most, replace=False, shuffle=False))
+    lots = np.sort(curator.rng.choice(count, size=most, replace=False, shuffle=False))
     # lot k is the pair (i, j), i < j, with k = j·(j − 1)/2 + i
     later = ((1 + np.sqrt(1 + 8 * lots.astype(np.float64))) / 2).astype(np.int64)
     later -= later * (later - 1) // 2 > lots
@@ -71,7 +71,7 @@ def by_lot(curator: Curator, marginals: Sequence[Marginal], most: int) -> Sequen
     """All of the marginals, or so many of them by lot."""
     if len(marginals) <= most:
         return marginals
-    return [marginals[lot] for lot in np.sort(curator.coins.permutation(len(marginals))[:most]).tolist()]
+    return [marginals[lot] for lot in np.sort(curator.rng.permutation(len(marginals))[:most]).tolist()]
 
 
 def closure(workload: Workload, domain: Domain) -> dict[Marginal, float]:

@@ -48,7 +48,7 @@ class Layout:
 
     def rank(self, name: str) -> int:
         if name not in self._rank:
-            self.domain.place(name)  # names an unknown attribute in its error
+            self.domain.index(name)  # names an unknown attribute in its error
         return self._rank[name]
 
     def marginal(self, axes: Iterable[int]) -> Marginal:

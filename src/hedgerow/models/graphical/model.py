@@ -17,7 +17,7 @@ from hedgerow.coded.domain import CodedTable, Counts, Domain, Marginal
 from hedgerow.errors import HedgerowError, LimitError, ReleaseError
 from hedgerow.models.graphical.inference import Inference, TooLargeError
 from hedgerow.models.graphical.junction import Plan, plan
-from hedgerow.models.model import FromMarginals, State, block_coins
+from hedgerow.models.model import FromMarginals, State, block_rng
 from hedgerow.models.stored import Stored
 from hedgerow.progress import Limits
 
@@ -113,7 +113,7 @@ class GraphicalModel(FromMarginals):
 
     @cached_property
     def _sample(self) -> CodedTable:
-        return self.draw(SAMPLE_ROWS, block_coins(0, 0))
+        return self.draw(SAMPLE_ROWS, block_rng(0, 0))
 
     def draw(self, rows: int, rng: np.random.Generator) -> CodedTable:
         """Rows whose counts follow the model as closely as whole rows can, in random order.

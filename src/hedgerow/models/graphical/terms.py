@@ -189,11 +189,11 @@ def _intersections(sets: Sequence[frozenset[int]]) -> set[frozenset[int]]:
     """Of every two; those that share nothing are not looked at one by one."""
     found: set[frozenset[int]] = set()
     having: dict[int, list[int]] = {}
-    for place, own in enumerate(sets):
+    for index, own in enumerate(sets):
         near = {other for axis in own for other in having.get(axis, ())}
         found |= {own & sets[other] for other in near}
-        if len(near) < place:
+        if len(near) < index:
             found.add(frozenset())
         for axis in own:
-            having.setdefault(axis, []).append(place)
+            having.setdefault(axis, []).append(index)
     return found

@@ -14,7 +14,7 @@ from hedgerow.coded.domain import CodedTable, Domain, IntArray
 from hedgerow.coded.query import MarginalQuery, Query
 from hedgerow.errors import HedgerowError, LimitError, TableError
 from hedgerow.private.bounding import Holders, Persons, fresh_key, kept_rows
-from hedgerow.private.engines.storage import Columns
+from hedgerow.private.engines.storage import StoredColumns
 from hedgerow.private.exact import Exact, ExactCounts, SparseCounts
 from hedgerow.private.sources.source import by_person
 
@@ -52,13 +52,13 @@ class ArrowEngine:
         self._memory = memory
         self._key = fresh_key() if bounding_key is None else bounding_key
         self._threads = min(2, os.cpu_count() or 1) if threads is None else threads
-        self._table: Columns | None = None
+        self._table: StoredColumns | None = None
 
     @classmethod
     def from_codes(cls, domain: Domain, columns: CodedTable, *, threads: int | None = None) -> Self:
         """An engine over rows that are coded already: nothing to encode, one row is one person."""
         engine = cls(None, threads=threads)
-        engine._table = Columns.of(domain, columns)
+        engine._table = StoredColumns.of(domain, columns)
         return engine
 
     def header(self) -> tuple[str, ...]:
@@ -77,7 +77,7 @@ class ArrowEngine:
             return
         self._table = None
         columns = list(dict.fromkeys([*encoding.columns, *([encoding.person] if encoding.person is not None else [])]))
-        coded = Columns(encoding.domain, self._memory)
+        coded = StoredColumns(encoding.domain, self._memory)
         persons = Persons()
         for batch in self._rows(columns, encoding.person):
             _refuse_nested(batch)
@@ -111,7 +111,7 @@ class ArrowEngine:
             check_query(query, table.domain)
         return self._answers(table, queries)
 
-    def _answers(self, table: Columns, queries: Sequence[Query]) -> Iterator[Exact[ExactCounts]]:
+    def _answers(self, table: StoredColumns, queries: Sequence[Query]) -> Iterator[Exact[ExactCounts]]:
         """Queries go to the kernel in batches that share a scan, small enough for their answers to stay in cache."""
         dense = most_dense(table.rows)
         for batch in _batches(queries, dense):
@@ -120,10 +120,10 @@ class ArrowEngine:
             while answers:  # an answer that was consumed gives its buffer back before the next batch is counted
                 yield Exact(_counts(answers.pop()))
 
-    def _count_batch(self, table: Columns, batch: Sequence[Query], dense: int) -> list[Answer]:
+    def _count_batch(self, table: StoredColumns, batch: Sequence[Query], dense: int) -> list[Answer]:
         """Block by block; counts of blocks add up."""
         plans = [_plan(query, table.domain) for query in batch]
-        touched = sorted({table.domain.place(name) for query in batch for name in _names(query)})
+        touched = sorted({table.domain.index(name) for query in batch for name in _names(query)})
         answers: list[Answer] = []
         for columns, rows in table.blocks(touched):
             threads = self._threads if rows * len(batch) >= _WORTH_A_THREAD else 1
@@ -132,7 +132,7 @@ class ArrowEngine:
         return answers
 
     @property
-    def _prepared(self) -> Columns:
+    def _prepared(self) -> StoredColumns:
         if self._table is None:
             raise HedgerowError("an engine must be prepared before it can count.")
         return self._table
@@ -195,9 +195,9 @@ def _names(query: Query) -> tuple[str, ...]:
 def _sum(first: Answer, second: Answer) -> Answer:
     """Counts of two sets of rows together."""
     if isinstance(first, tuple) and isinstance(second, tuple):
-        cells, place = np.unique(np.concatenate([first[0], second[0]]), return_inverse=True)
+        cells, index = np.unique(np.concatenate([first[0], second[0]]), return_inverse=True)
         counts: IntArray = np.zeros(len(cells), dtype=np.int64)
-        np.add.at(counts, place, np.concatenate([first[1], second[1]]))
+        np.add.at(counts, index, np.concatenate([first[1], second[1]]))
         return cells, counts
     assert isinstance(first, np.ndarray)
     first += second
@@ -206,11 +206,11 @@ def _sum(first: Answer, second: Answer) -> Answer:
 
 def _plan(query: Query, domain: Domain) -> _count.Marginal | _count.Tree:
     if isinstance(query, MarginalQuery):
-        places = [domain.place(name) for name in query.attributes]
-        return _count.Marginal(places, query.shape, query.levels, query.blocks)
-    places = [domain.place(name) for name in query.splits_on]
-    label = None if query.label is None else domain.place(query.label)
-    return _count.Tree(places, query.split_sizes, query.split, query.child, query.leaves, label, query.label_size)
+        indices = [domain.index(name) for name in query.attributes]
+        return _count.Marginal(indices, query.shape, query.levels, query.blocks)
+    indices = [domain.index(name) for name in query.splits_on]
+    label = None if query.label is None else domain.index(query.label)
+    return _count.Tree(indices, query.split_sizes, query.split, query.child, query.leaves, label, query.label_size)
 
 
 def _counts(answer: Answer) -> ExactCounts:

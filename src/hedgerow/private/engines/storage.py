@@ -20,7 +20,7 @@ BLOCK_ROWS = 1 << 20
 """Rows that are read from files at a time."""
 
 
-class Columns:
+class StoredColumns:
     """Narrow codes, one column per attribute, every code inside its size. Grows batch by batch up to `seal`.
 
     Once the codes take more than `memory` bytes, all of them move to files; `block` then brings back what is asked.
@@ -34,16 +34,16 @@ class Columns:
         self._stored: list[_Column] = [_InMemory(attribute) for attribute in domain]
 
     @classmethod
-    def of(cls, domain: Domain, coded: CodedTable) -> Columns:
+    def of(cls, domain: Domain, coded: CodedTable) -> StoredColumns:
         """Codes that are in memory already."""
         columns = cls(domain, 1 << 62)
         columns.rows = len(next(iter(coded.values()))) if coded else 0
-        for place, attribute in enumerate(domain):
+        for index, attribute in enumerate(domain):
             codes = coded[attribute.name]
             if len(codes) != columns.rows:
                 raise HedgerowError("columns of a table must have the same length.")
             _refuse_strange(attribute, codes)
-            columns._stored[place] = _Given(np.ascontiguousarray(codes, dtype=attribute.dtype))
+            columns._stored[index] = _Given(np.ascontiguousarray(codes, dtype=attribute.dtype))
         return columns
 
     @property
@@ -62,19 +62,19 @@ class Columns:
             _refuse_strange(attribute, codes)
             column.append(codes)
 
-    def blocks(self, places: Sequence[int]) -> Iterator[tuple[list[Codes], int]]:
+    def blocks(self, indices: Sequence[int]) -> Iterator[tuple[list[Codes], int]]:
         """All rows: at once where they are in memory, otherwise block by block.
 
-        Columns that are not among `places` hold anything: room that nobody writes to or reads takes no memory.
+        Columns that are not among `indices` hold anything: room that nobody writes to or reads takes no memory.
         """
         size = BLOCK_ROWS if self.on_disk else max(1, self.rows)
-        wanted = set(places)
+        wanted = set(indices)
         for start in range(0, max(1, self.rows), size):
             rows = min(size, self.rows - start)
             yield (
                 [
-                    column.read(start, rows) if place in wanted else np.empty(rows, dtype=attribute.dtype)
-                    for place, (attribute, column) in enumerate(zip(self.domain, self._stored, strict=True))
+                    column.read(start, rows) if index in wanted else np.empty(rows, dtype=attribute.dtype)
+                    for index, (attribute, column) in enumerate(zip(self.domain, self._stored, strict=True))
                 ],
                 rows,
             )
@@ -83,9 +83,9 @@ class Columns:
         """Whole columns to look things up in; those on disk are read where they are touched."""
         return [column.view() for column in self._stored]
 
-    def kept(self, keep: npt.NDArray[np.bool_]) -> Columns:
+    def kept(self, keep: npt.NDArray[np.bool_]) -> StoredColumns:
         """Some of the rows, in their order."""
-        chosen = Columns(self.domain, self._memory)
+        chosen = StoredColumns(self.domain, self._memory)
         start = 0
         for codes, rows in self.blocks(range(len(self.domain))):
             mask = keep[start : start + rows]

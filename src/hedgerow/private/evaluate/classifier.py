@@ -104,13 +104,13 @@ def _misclassification(
     machine: Any, real: CodedTable, synthetic: CodedTable, domain: Domain, target: Marginal, seed: int
 ) -> Misclassification:
     features = _features(domain, target)
-    coins = np.random.Generator(np.random.Philox(seed))
-    order = coins.permutation(rows_of(real))
+    rng = np.random.Generator(np.random.Philox(seed))
+    order = rng.permutation(rows_of(real))
     test_rows = max(1, round(TEST_SHARE * len(order)))
     test, train = order[:test_rows], order[test_rows : test_rows + MOST_TRAINING_ROWS]
     if not len(train):
         raise TableError("a classifier needs at least two real rows, one to learn from and one to test with.")
-    borrowed = coins.permutation(rows_of(synthetic))[:MOST_TRAINING_ROWS]
+    borrowed = rng.permutation(rows_of(synthetic))[:MOST_TRAINING_ROWS]
 
     def classes(table: CodedTable, rows: IntArray) -> npt.NDArray[Any]:
         return table[target[0]][rows]

@@ -41,20 +41,20 @@ def conjunction_error(real: CodedTable, synthetic: CodedTable, asked: Sequence[C
 
 def random_conjunctions(real: CodedTable, domain: Domain, seed: int) -> list[Conjunction]:
     """The conjunctions of `conjunctions`; they depend on the real table, the domain and the seed alone."""
-    coins = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, MOST])))
+    rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, MOST])))
     asked: list[Conjunction] = []
-    for row in coins.integers(0, rows_of(real), CONJUNCTIONS):
-        size = min(len(domain), int(coins.integers(FEWEST, MOST + 1)))
-        places = sorted(coins.choice(len(domain), size, replace=False).tolist())
-        chosen = [domain.attributes[place] for place in places]
-        asked.append({each.name: _condition(each, int(real[each.name][row]), coins) for each in chosen})
+    for row in rng.integers(0, rows_of(real), CONJUNCTIONS):
+        size = min(len(domain), int(rng.integers(FEWEST, MOST + 1)))
+        indices = sorted(rng.choice(len(domain), size, replace=False).tolist())
+        chosen = [domain.attributes[index] for index in indices]
+        asked.append({each.name: _condition(each, int(real[each.name][row]), rng) for each in chosen})
     return asked
 
 
-def _condition(attribute: Attribute, code: int, coins: np.random.Generator) -> npt.NDArray[np.bool_]:
-    passing = coins.random(attribute.size) < 0.5
+def _condition(attribute: Attribute, code: int, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
+    passing = rng.random(attribute.size) < 0.5
     if attribute.ordered:
-        low, high = coins.integers(0, code + 1), coins.integers(code, attribute.size)
+        low, high = rng.integers(0, code + 1), rng.integers(code, attribute.size)
         passing = (np.arange(attribute.size) >= low) & (np.arange(attribute.size) <= high)
     passing[code] = True
     return passing

@@ -20,7 +20,7 @@ from hedgerow.private.exact import ExactCounts, SparseCounts
 MOST_LEVELS = 128
 """Kendall's τ counts pairs of rows on at most so many levels; finer codes are merged with their neighbours."""
 
-Line = Mapping[str, int]
+OrderedCodes = Mapping[str, int]
 """For each ordered attribute the number of its codes, the first ones, that are numbers or grades in their order.
 
 The codes after them (missing, other) have no place in the order: rows that hold one are left out of that pair.
@@ -35,7 +35,7 @@ class Correlations:
     matrix: Counts
 
 
-def pearson(table: CodedTable, domain: Domain, line: Line) -> Correlations:
+def pearson(table: CodedTable, domain: Domain, ordered: OrderedCodes) -> Correlations:
     """Pearson's r of every pair of ordered attributes: covariance of the codes over both standard deviations.
 
     A pair in which one attribute does not vary has no coefficient; it counts as 0, because nothing goes together.
@@ -47,10 +47,10 @@ def pearson(table: CodedTable, domain: Domain, line: Line) -> Correlations:
         products = [float((left * right * pair.counts).sum()) for left, right in ((x, y), (x, x), (y, y))]
         return _ratio(*products)
 
-    return _correlations(table, domain, tuple(line), coefficient, line)
+    return _correlations(table, domain, tuple(ordered), coefficient, ordered)
 
 
-def kendall(table: CodedTable, domain: Domain, line: Line) -> Correlations:
+def kendall(table: CodedTable, domain: Domain, ordered: OrderedCodes) -> Correlations:
     """Kendall's τ_b of every pair of ordered attributes.
 
     Among all pairs of rows: (those that both attributes put in the same order − those that they put in opposite
@@ -68,7 +68,7 @@ def kendall(table: CodedTable, domain: Domain, line: Line) -> Correlations:
         untied = [(counts.sum() ** 2 - (counts.sum(axis) ** 2).sum()) / 2 for axis in (1, 0)]
         return _ratio(float(concordant - discordant), *untied)
 
-    return _correlations(table, domain, tuple(line), coefficient, line, MOST_LEVELS)
+    return _correlations(table, domain, tuple(ordered), coefficient, ordered, MOST_LEVELS)
 
 
 def cramers_v(table: CodedTable, domain: Domain) -> Correlations:
@@ -95,14 +95,14 @@ def mean_difference(real: Correlations, synthetic: Correlations) -> float | None
     return float(np.abs(real.matrix - synthetic.matrix)[above].mean()) if len(above[0]) else None
 
 
-def pearson_error(real: CodedTable, synthetic: CodedTable, domain: Domain, line: Line) -> float | None:
+def pearson_error(real: CodedTable, synthetic: CodedTable, domain: Domain, ordered: OrderedCodes) -> float | None:
     """Mean absolute difference of Pearson's r between the tables, over all pairs of ordered attributes."""
-    return mean_difference(pearson(real, domain, line), pearson(synthetic, domain, line))
+    return mean_difference(pearson(real, domain, ordered), pearson(synthetic, domain, ordered))
 
 
-def kendall_error(real: CodedTable, synthetic: CodedTable, domain: Domain, line: Line) -> float | None:
+def kendall_error(real: CodedTable, synthetic: CodedTable, domain: Domain, ordered: OrderedCodes) -> float | None:
     """Mean absolute difference of Kendall's τ_b between the tables, over all pairs of ordered attributes."""
-    return mean_difference(kendall(real, domain, line), kendall(synthetic, domain, line))
+    return mean_difference(kendall(real, domain, ordered), kendall(synthetic, domain, ordered))
 
 
 def cramers_v_error(real: CodedTable, synthetic: CodedTable, domain: Domain, seed: int = 0) -> float:
@@ -127,36 +127,36 @@ def _correlations(
     domain: Domain,
     attributes: Marginal,
     coefficient: _Coefficient,
-    line: Line | None = None,
+    ordered: OrderedCodes | None = None,
     levels: int | None = None,
 ) -> Correlations:
     matrix = np.eye(len(attributes))
-    places = list(itertools.combinations(range(len(attributes)), 2))
-    marginals = [(attributes[i], attributes[j]) for i, j in places]
-    for (i, j), pair in zip(places, _pairs(table, domain, marginals, line, levels), strict=True):
+    indices = list(itertools.combinations(range(len(attributes)), 2))
+    marginals = [(attributes[i], attributes[j]) for i, j in indices]
+    for (i, j), pair in zip(indices, _pairs(table, domain, marginals, ordered, levels), strict=True):
         matrix[i, j] = matrix[j, i] = coefficient(pair) if len(pair.counts) else 0.0
     return Correlations(attributes, matrix)
 
 
 def _pairs(
-    table: CodedTable, domain: Domain, marginals: Sequence[Marginal], line: Line | None, most: int | None
+    table: CodedTable, domain: Domain, marginals: Sequence[Marginal], ordered: OrderedCodes | None, most: int | None
 ) -> Iterator[_Pair]:
-    merged = {name: _merged(domain[name].size, line[name], most) for name in line} if line and most else {}
+    merged = {name: _merged(domain[name].size, ordered[name], most) for name in ordered} if ordered and most else {}
     queries = [MarginalQuery(domain, pair, levels={x: merged[x] for x in pair if x in merged}) for pair in marginals]
     for query, answer in zip(queries, ArrowEngine.from_codes(domain, table).count(queries), strict=True):
         cells, counts = _occupied(answer.opened())
         x, y = np.divmod(cells, query.shape[1])
-        if line is not None:
-            ends = [int(merged[n][line[n] - 1]) + 1 if n in merged else line[n] for n in query.attributes]
+        if ordered is not None:
+            ends = [int(merged[n][ordered[n] - 1]) + 1 if n in merged else ordered[n] for n in query.attributes]
             inside = (x < ends[0]) & (y < ends[1])
             x, y, counts = x[inside], y[inside], counts[inside]
         yield _Pair(x, y, counts.astype(np.float64))
 
 
-def _merged(size: int, line: int, most: int) -> IntArray:
-    """Codes on the line in at most `most` runs of equal length; those after the line as they are."""
-    runs = min(line, most)
-    return np.append(np.arange(line) * runs // max(line, 1), runs + np.arange(size - line)).astype(np.int64)
+def _merged(size: int, ordered: int, most: int) -> IntArray:
+    """Codes in order in at most `most` runs of equal length; those after them as they are."""
+    runs = min(ordered, most)
+    return np.append(np.arange(ordered) * runs // max(ordered, 1), runs + np.arange(size - ordered)).astype(np.int64)
 
 
 def _occupied(counts: ExactCounts) -> tuple[IntArray, IntArray]:
@@ -174,12 +174,12 @@ def _ratio(above: float, *below: float) -> float:
 
 PEARSON = Metric(
     "pearson",
-    lambda c: {"pearson": pearson_error(*c.tables, c.line)},
+    lambda c: {"pearson": pearson_error(*c.tables, c.ordered)},
     {"pearson": Figure("Pearson's r", "mean difference of Pearson's correlations of ordered columns")},
 )
 KENDALL = Metric(
     "kendall",
-    lambda c: {"kendall": kendall_error(*c.tables, c.line)},
+    lambda c: {"kendall": kendall_error(*c.tables, c.ordered)},
     {"kendall": Figure("Kendall's τ", "mean difference of Kendall's rank correlations of ordered columns")},
 )
 CRAMERS_V = distance("cramers_v", cramers_v_error, Figure("Cramér's V", "mean difference of Cramér's V over all pairs"))

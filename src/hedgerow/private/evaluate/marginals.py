@@ -59,7 +59,7 @@ def worst_marginals(
     """The marginals of `degree` attributes with the largest total variation distances, the largest first."""
     marginals = chosen_marginals(domain, degree, seed)
     far = distances(real, synthetic, domain, marginals)
-    return [(marginals[place], float(far[place])) for place in np.argsort(-far, kind="stable")[:most]]
+    return [(marginals[index], float(far[index])) for index in np.argsort(-far, kind="stable")[:most]]
 
 
 def distances(real: CodedTable, synthetic: CodedTable, domain: Domain, marginals: Sequence[Marginal]) -> Counts:
@@ -85,11 +85,11 @@ def chosen_marginals(domain: Domain, degree: int, seed: int, most: int = MOST_MA
     degree = min(degree, len(domain))
     if math.comb(len(domain), degree) <= most:
         return list(domain.marginals(degree))
-    coins = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, degree])))
+    rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, degree])))
     chosen: set[tuple[int, ...]] = set()
     while len(chosen) < most:
-        chosen.add(tuple(sorted(coins.choice(len(domain), degree, replace=False).tolist())))
-    return [tuple(domain.names[place] for place in places) for places in sorted(chosen)]
+        chosen.add(tuple(sorted(rng.choice(len(domain), degree, replace=False).tolist())))
+    return [tuple(domain.names[index] for index in indices) for indices in sorted(chosen)]
 
 
 def _mean(values: Counts) -> float:
@@ -116,8 +116,8 @@ def _aligned(left: ExactCounts, right: ExactCounts) -> tuple[IntArray, IntArray]
 def _counts_at(counts: ExactCounts, cells: IntArray) -> IntArray:
     if not isinstance(counts, SparseCounts):
         return counts[cells]
-    places = np.minimum(np.searchsorted(counts.cells, cells), len(counts.cells) - 1)
-    return np.where(counts.cells[places] == cells, counts.counts[places], 0)
+    indices = np.minimum(np.searchsorted(counts.cells, cells), len(counts.cells) - 1)
+    return np.where(counts.cells[indices] == cells, counts.counts[indices], 0)
 
 
 TVD1 = distance(

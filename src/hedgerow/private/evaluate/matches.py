@@ -46,7 +46,7 @@ def apparent_matches(
     it with what any two rows agree on before drawing conclusions.
     """
     ours, theirs = row_numbers([real, synthetic], domain, identifiers)
-    pairs = _unique_places(ours), _unique_places(theirs)
+    pairs = _unique_indices(ours), _unique_indices(theirs)
     _, here, there = np.intersect1d(ours[pairs[0]], theirs[pairs[1]], assume_unique=True, return_indices=True)
     left, right = pairs[0][here], pairs[1][there]
     others = [name for name in domain.names if name not in identifiers]
@@ -69,7 +69,7 @@ def row_numbers(tables: Sequence[CodedTable], domain: Domain, attributes: Sequen
     return np.split(numbers, np.cumsum(lengths)[:-1])
 
 
-def _unique_places(numbers: IntArray) -> IntArray:
+def _unique_indices(numbers: IntArray) -> IntArray:
     """Where the numbers stand that occur once."""
     _, first, counts = np.unique(numbers, return_index=True, return_counts=True)
     alone: IntArray = first[counts == 1]

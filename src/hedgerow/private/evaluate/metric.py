@@ -79,9 +79,9 @@ class Comparison:
         return self.real, self.synthetic, self.domain
 
     @property
-    def line(self) -> dict[str, int]:
+    def ordered(self) -> dict[str, int]:
         """The ordered attributes, with the number of codes that are in order."""
-        return {name: length for name in self.domain.names if (length := self.encoding.line(name)) > 0}
+        return {name: length for name in self.domain.names if (length := self.encoding.ordered(name)) > 0}
 
     @property
     def label(self) -> Marginal:

@@ -54,10 +54,10 @@ def score(real: pa.Table, synthetic: pa.Table, largest: Mapping[str, int], seed:
     lacking = [name for name in largest if name not in truth]
     if lacking or not real.num_rows or not synthetic.num_rows:
         raise TableError("a score needs every column of the real table, and rows in both tables.")
-    coins = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     return Scores(
-        marginal_score(truth, made, largest, random_triples(list(largest), coins)),
-        conjunction_score(truth, made, random_tests(truth, largest, coins), largest),
+        marginal_score(truth, made, largest, random_triples(list(largest), rng)),
+        conjunction_score(truth, made, random_tests(truth, largest, rng), largest),
         income_score(truth, made),
     )
 
@@ -91,9 +91,9 @@ def largest_codes(schema: Schema) -> dict[str, int]:
 # score 1: densities of three columns
 
 
-def random_triples(names: Sequence[str], coins: np.random.Generator) -> list[tuple[str, ...]]:
+def random_triples(names: Sequence[str], rng: np.random.Generator) -> list[tuple[str, ...]]:
     """Triples of distinct columns, never with the last one: the contest's generator left it out."""
-    return [tuple(names[place] for place in coins.choice(len(names) - 1, 3, replace=False)) for _ in range(TRIPLES)]
+    return [tuple(names[index] for index in rng.choice(len(names) - 1, 3, replace=False)) for _ in range(TRIPLES)]
 
 
 def marginal_score(
@@ -123,21 +123,21 @@ Test = Mapping[str, frozenset[int]]
 """Allowed codes by column: a row passes if all of these columns hold one of theirs."""
 
 
-def random_tests(truth: Columns, largest: Mapping[str, int], coins: np.random.Generator) -> list[Test]:
+def random_tests(truth: Columns, largest: Mapping[str, int], rng: np.random.Generator) -> list[Test]:
     """Conditions around up to 300 real rows: each column takes part with probability 0.1."""
     rows = len(next(iter(truth.values())))
-    bases = np.unique(coins.integers(0, rows, TESTS))
+    bases = np.unique(rng.integers(0, rows, TESTS))
     tests: list[Test] = []
     for base in bases:
-        chosen = [name for name in largest if coins.random() < COLUMN_SHARE]
-        tests.append({name: allowed_codes(int(truth[name][base]), largest[name], coins) for name in chosen})
+        chosen = [name for name in largest if rng.random() < COLUMN_SHARE]
+        tests.append({name: allowed_codes(int(truth[name][base]), largest[name], rng) for name in chosen})
     return tests
 
 
-def allowed_codes(base: int, largest: int, coins: np.random.Generator) -> frozenset[int]:
+def allowed_codes(base: int, largest: int, rng: np.random.Generator) -> frozenset[int]:
     """The base row's code and uniform codes beside it, until one comes up twice."""
     allowed = {base}
-    while (code := int(coins.integers(0, largest + 1))) not in allowed:
+    while (code := int(rng.integers(0, largest + 1))) not in allowed:
         allowed.add(code)
     return frozenset(allowed)
 
@@ -215,7 +215,7 @@ def _cities(columns: Columns) -> dict[int, tuple[float, float]]:
 def _places_by_gap(cities: Mapping[int, tuple[float, float]]) -> dict[int, int]:
     """Each city's place when the largest pay gap comes first."""
     ordered = sorted(cities, key=lambda city: -cities[city][1])
-    return {city: place for place, city in enumerate(ordered)}
+    return {city: index for index, city in enumerate(ordered)}
 
 
 def _root_mean_square(values: Sequence[float]) -> float:

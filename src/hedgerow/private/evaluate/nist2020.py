@@ -62,9 +62,9 @@ def sprint2(
     return k_marginal_score(columns_of(real, schema), columns_of(synthetic, schema), segments, pairs, penalty)
 
 
-def random_pairs(names: Sequence[str], coins: np.random.Generator, count: int = PAIRS) -> list[tuple[str, ...]]:
+def random_pairs(names: Sequence[str], rng: np.random.Generator, count: int = PAIRS) -> list[tuple[str, ...]]:
     """`count` pairs of distinct columns; the same pair may come up twice."""
-    return [tuple(names[place] for place in coins.choice(len(names), 2, replace=False)) for _ in range(count)]
+    return [tuple(names[index] for index in rng.choice(len(names), 2, replace=False)) for _ in range(count)]
 
 
 def k_marginal_score(
@@ -162,14 +162,14 @@ def visit_counts(persons: IntArray, columns: Sequence[IntArray], sizes: Sequence
     )
 
 
-def conjunction_score(real: IntArray, synthetic: IntArray, coins: np.random.Generator, tests: int = TESTS) -> float:
+def conjunction_score(real: IntArray, synthetic: IntArray, rng: np.random.Generator, tests: int = TESTS) -> float:
     """1000 · (1 − mean difference): the share of persons who are like a real one within random tolerances."""
     if not len(real) or not len(synthetic):
         return 0.0
     apart = []
     for _ in range(tests):
-        base = real[coins.integers(0, len(real))]
-        tolerance = coins.integers(TOLERANCES[0], TOLERANCES[1] + 1, len(base))
+        base = real[rng.integers(0, len(real))]
+        tolerance = rng.integers(TOLERANCES[0], TOLERANCES[1] + 1, len(base))
         shares = [float((np.abs(found - base) <= tolerance).all(axis=1).mean()) for found in (real, synthetic)]
         apart.append(abs(shares[0] - shares[1]))
     return THOUSAND * (1 - sum(apart) / len(apart))

@@ -31,9 +31,9 @@ def propensity(real: CodedTable, synthetic: CodedTable, domain: Domain, seed: in
     round. pMSE = mean (p − ½)²: 0 where the machine cannot tell anything, ¼ where it always knows. `detected` is the
     share of rows for which it guesses right (a p of ½ is half a guess); ½ is what a coin does.
     """
-    coins = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, MOST_ROWS])))
+    rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, MOST_ROWS])))
     each = min(rows_of(real), rows_of(synthetic), MOST_ROWS)
-    drawn = [(table, coins.permutation(rows_of(table))[:each]) for table in (real, synthetic)]
+    drawn = [(table, rng.permutation(rows_of(table))[:each]) for table in (real, synthetic)]
     codes = np.concatenate([feature_codes(table, domain.names, rows) for table, rows in drawn])
     made_up = np.repeat([False, True], each)
     half = np.tile(np.arange(each) % 2, 2)  # both halves hold as many rows of either table

@@ -42,20 +42,20 @@ def range_error(real: CodedTable, synthetic: CodedTable, queries: Sequence[Range
 
 def random_ranges(domain: Domain, attributes: int, seed: int, sets: int = ATTRIBUTE_SETS) -> list[RangeQuery]:
     """The queries of `range3` and `range5`, on all attributes where the domain has fewer."""
-    coins = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, attributes])))
-    weights = coins.standard_exponential(len(domain)) ** 2
-    drawn = weighted_sets(weights, min(attributes, len(domain)), sets, coins)
+    rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, attributes])))
+    weights = rng.standard_exponential(len(domain)) ** 2
+    drawn = weighted_sets(weights, min(attributes, len(domain)), sets, rng)
     return [
-        {domain.names[place]: _interval(domain.attributes[place].size, coins) for place in places}
-        for places in drawn
+        {domain.names[index]: _interval(domain.attributes[index].size, rng) for index in indices}
+        for indices in drawn
         for _ in range(QUERIES_PER_SET)
     ]
 
 
-def weighted_sets(weights: Counts, size: int, draws: int, coins: np.random.Generator) -> list[list[int]]:
-    """Sets of `size` places, each drawn with a probability ∝ the product of its weights.
+def weighted_sets(weights: Counts, size: int, draws: int, rng: np.random.Generator) -> list[list[int]]:
+    """Sets of `size` indices, each drawn with a probability ∝ the product of its weights.
 
-    With symmetric[j, i] = the sum of such products over the sets of j among the first i places, place i − 1 belongs
+    With symmetric[j, i] = the sum of such products over the sets of j among the first i indices, index i − 1 belongs
     to a set of j among the first i with probability weight · symmetric[j − 1, i − 1] / symmetric[j, i].
     """
     symmetric = np.zeros((size + 1, len(weights) + 1))
@@ -64,20 +64,20 @@ def weighted_sets(weights: Counts, size: int, draws: int, coins: np.random.Gener
         symmetric[1:, i] = symmetric[1:, i - 1] + weight * symmetric[:-1, i - 1]
 
     def drawn() -> list[int]:
-        places: list[int] = []
+        indices: list[int] = []
         for i in range(len(weights), 0, -1):
-            wanted = size - len(places)
-            if wanted and coins.random() * symmetric[wanted, i] < weights[i - 1] * symmetric[wanted - 1, i - 1]:
-                places.append(i - 1)
-        return places[::-1]
+            wanted = size - len(indices)
+            if wanted and rng.random() * symmetric[wanted, i] < weights[i - 1] * symmetric[wanted - 1, i - 1]:
+                indices.append(i - 1)
+        return indices[::-1]
 
     return [drawn() for _ in range(draws)]
 
 
-def _interval(size: int, coins: np.random.Generator) -> range:
+def _interval(size: int, rng: np.random.Generator) -> range:
     """Two different edges out of size + 1: every non-empty interval is equally likely."""
-    first = int(coins.integers(size + 1))
-    second = int(coins.integers(size))
+    first = int(rng.integers(size + 1))
+    second = int(rng.integers(size))
     second += second >= first
     return range(min(first, second), max(first, second))
 

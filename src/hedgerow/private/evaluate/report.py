@@ -29,7 +29,7 @@ def view_of(comparison: Comparison, found: Mapping[str, Any], figures: Mapping[s
     domain, tables = comparison.domain, comparison.tables
     single = distances(*tables, [(name,) for name in domain.names])
     mapped = sorted(np.argsort(-single, kind="stable")[:MOST_MAPPED].tolist())
-    shown = [domain.names[place] for place in mapped]
+    shown = [domain.names[index] for index in mapped]
     return EvaluationView(
         name=comparison.name,
         rows=found["rows"],
@@ -76,32 +76,32 @@ def _distribution(comparison: Comparison, name: str) -> Distribution:
     size = comparison.domain[name].size
     both = [("real", comparison.real), ("synthetic", comparison.synthetic)]
     series = [(what, _shares(table, name, size)) for what, table in both]
-    return Distribution(name, comparison.encoding.labels(name), series, comparison.encoding.line(name))
+    return Distribution(name, comparison.encoding.labels(name), series, comparison.encoding.ordered(name))
 
 
 def _pairs(comparison: Comparison, shown: list[str]) -> dict[tuple[int, int], float]:
-    places = [(i, j) for i in range(len(shown)) for j in range(i + 1)]
-    marginals = [(shown[j], shown[i]) if i != j else (shown[i],) for i, j in places]
+    indices = [(i, j) for i in range(len(shown)) for j in range(i + 1)]
+    marginals = [(shown[j], shown[i]) if i != j else (shown[i],) for i, j in indices]
     found = distances(comparison.real, comparison.synthetic, comparison.domain, marginals)
-    return dict(zip(places, found.tolist(), strict=True))
+    return dict(zip(indices, found.tolist(), strict=True))
 
 
 def _correlations(comparison: Comparison) -> list[CorrelationView]:
     def view(title: str, meaning: str, real: Correlations, synthetic: Correlations) -> CorrelationView:
         return CorrelationView(title, meaning, real.attributes, real.matrix, synthetic.matrix)
 
-    real, synthetic, domain, line = comparison.real, comparison.synthetic, comparison.domain, comparison.line
+    real, synthetic, domain, ordered = comparison.real, comparison.synthetic, comparison.domain, comparison.ordered
     views = []
     if len(domain) > 1:
         words = "How well one column tells the other, for all columns: 0 not at all, 1 completely."
         views.append(view("Cramér's V", words, cramers_v(real, domain), cramers_v(synthetic, domain)))
-    if len(line) > 1:
+    if len(ordered) > 1:
         words = (
             "How well a straight line fits, for ordered columns: from −1 to 1. Rows with a missing value are left out."
         )
-        views.append(view("Pearson's r", words, pearson(real, domain, line), pearson(synthetic, domain, line)))
+        views.append(view("Pearson's r", words, pearson(real, domain, ordered), pearson(synthetic, domain, ordered)))
         words = "How often both put two rows into the same order, for ordered columns: from −1 to 1."
-        views.append(view("Kendall's τ", words, kendall(real, domain, line), kendall(synthetic, domain, line)))
+        views.append(view("Kendall's τ", words, kendall(real, domain, ordered), kendall(synthetic, domain, ordered)))
     return views
 
 

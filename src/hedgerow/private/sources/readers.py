@@ -69,11 +69,11 @@ def cell(value: Any) -> str:
 def write_workbook(asked: dict[str, Any], out: Any) -> None:
     names, rows = workbook(asked["path"], asked["sheet"])
     wanted = asked["columns"]
-    fields = names if wanted is None else [names[place] for place in wanted]
+    fields = names if wanted is None else [names[index] for index in wanted]
     schema = pa.schema([(name, pa.string()) for name in fields])
     with pa.ipc.new_stream(out, schema) as writer:
         for part in _parts(rows) if wanted is not None else ():
-            arrays = [pa.array([row[place] for row in part], pa.string()) for place in wanted]
+            arrays = [pa.array([row[index] for row in part], pa.string()) for index in wanted]
             writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
 
 
@@ -101,7 +101,7 @@ def write_statistics(asked: dict[str, Any], out: Any) -> None:
         schema = pa.schema([(name, pa.string()) for name in names])
         with pa.ipc.new_stream(out, schema):
             return
-    columns = [names[place] for place in wanted]
+    columns = [names[index] for index in wanted]
     kinds = [_kind(about, name) for name in columns]
     schema = pa.schema(list(zip(columns, kinds, strict=True)))
     rows = max(_ROWS, asked["memory"] // (1 + len(columns)) // 1024)

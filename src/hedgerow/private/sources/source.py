@@ -392,12 +392,12 @@ class IpcSource:
         options = pa.ipc.IpcReadOptions(included_fields=sorted(self._header.index(name) for name in wanted))
         with _reading(self._what), pa.OSFile(str(self._path)) as file:
             reader = self._reader(file, options=options)
-            batches = reader if isinstance(reader, pa.RecordBatchReader) else map(reader.get_batch, _places(reader))
+            batches = reader if isinstance(reader, pa.RecordBatchReader) else map(reader.get_batch, _indices(reader))
             for batch in batches:
                 yield validated(batch.select(wanted), self._what)
 
 
-def _places(reader: Any) -> range:
+def _indices(reader: Any) -> range:
     return range(reader.num_record_batches)
 
 

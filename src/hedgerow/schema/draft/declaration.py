@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from hedgerow.schema.line import WIDEST
+from hedgerow.schema.ordered import WIDEST
 from hedgerow.schema.schema import TODO
 
 Declaration: TypeAlias = dict[str, Any]

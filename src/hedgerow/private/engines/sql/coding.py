@@ -33,21 +33,21 @@ UNKNOWN = -1
 def code_in_place(database: Database, encoding: Encoding, key: bytes, memory: int) -> Any:
     """The coded, bounded table, computed once: `c3` holds the codes of attribute number 3."""
     with database.snapshot():
-        places = {name: place for place, name in enumerate(encoding.columns)}
+        indices = {name: index for index, name in enumerate(encoding.columns)}
         values = _keyed(database, encoding)
         joined = values
         maps = []
         for block in encoding.blocks:
-            columns = [places[name] for name in block.columns]
+            columns = [indices[name] for name in block.columns]
             codes = _code_map(database, values, block, columns, encoding, memory)
             maps.append(codes)
             joined = joined.left_join(
-                codes, [(name, _theirs(name)) for place in columns for name in (_value(place), _blank(place))]
+                codes, [(name, _theirs(name)) for index in columns for name in (_value(index), _blank(index))]
             )
         owner = [] if encoding.person is None else ["person"]
         codes = {
-            _code(place): joined[_code(place)].fill_null(UNKNOWN).cast(_narrow(attribute))
-            for place, attribute in enumerate(encoding.domain)
+            _code(index): joined[_code(index)].fill_null(UNKNOWN).cast(_narrow(attribute))
+            for index, attribute in enumerate(encoding.domain)
         }
         coded = joined.select(*owner, **codes)
         if encoding.person is not None:
@@ -68,11 +68,11 @@ def _keyed(database: Database, encoding: Encoding) -> Any:
     """
     table = database.table if encoding.person is None else database.naming(encoding.person)
     keyed: dict[str, Any] = {}
-    for place, name in enumerate(encoding.columns):
+    for index, name in enumerate(encoding.columns):
         column = table[name]
         filled = column.fill_null(_placeholder(column.type()))
-        keyed[_value(place)] = database.exact(filled) if column.type().is_string() else filled
-        keyed[_blank(place)] = column.isnull()
+        keyed[_value(index)] = database.exact(filled) if column.type().is_string() else filled
+        keyed[_blank(index)] = column.isnull()
     if encoding.person is None:
         return table.select(**keyed)
     keyed["person"] = _person(database, table[encoding.person], encoding.person)
@@ -105,11 +105,11 @@ def _code_map(
     database: Database, values: Any, block: Block, columns: Sequence[int], encoding: Encoding, memory: int
 ) -> Any:
     """A table of a block's distinct values and their codes, inside the database."""
-    names = [name for place in columns for name in (_value(place), _blank(place))]
+    names = [name for index in columns for name in (_value(index), _blank(index))]
     numbered = database.hold(values.select(*names).distinct().mutate(number=ibis.row_number().cast("int64")))
     numbers: list[IntArray] = []
     coded: list[tuple[IntArray, ...]] = []
-    attributes = [(_code(encoding.domain.place(attribute.name)), attribute) for attribute in block.attributes]
+    attributes = [(_code(encoding.domain.index(attribute.name)), attribute) for attribute in block.attributes]
     for batch in database.fetch(numbered):
         memory -= batch.num_rows * 8 * (1 + len(attributes))
         if memory < 0:
@@ -136,9 +136,9 @@ def _code_map(
 def _original(batch: pa.RecordBatch, names: Sequence[str], columns: Sequence[int]) -> pa.Table:
     """The values that a batch of keys stands for; texts are still bytes, which an encoder reads alike."""
     arrays = []
-    for place in columns:
-        values = batch.column(_value(place))
-        arrays.append(pc.if_else(batch.column(_blank(place)), pa.scalar(None, values.type), values))
+    for index in columns:
+        values = batch.column(_value(index))
+        arrays.append(pc.if_else(batch.column(_blank(index)), pa.scalar(None, values.type), values))
     return pa.table(arrays, names=list(names))
 
 
@@ -158,16 +158,16 @@ def _narrow(attribute: Attribute) -> str:
     return "int16" if attribute.size < 1 << 15 else "int32"
 
 
-def _code(place: int) -> str:
-    return f"c{place}"
+def _code(index: int) -> str:
+    return f"c{index}"
 
 
-def _value(place: int) -> str:
-    return f"v{place}"
+def _value(index: int) -> str:
+    return f"v{index}"
 
 
-def _blank(place: int) -> str:
-    return f"n{place}"
+def _blank(index: int) -> str:
+    return f"n{index}"
 
 
 def _theirs(name: str) -> str:

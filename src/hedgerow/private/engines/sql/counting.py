@@ -30,7 +30,7 @@ class CountsInPlace:
         self._table = table
         self._database = database
         self._domain = domain
-        lowest = {f"c{place}": table[f"c{place}"].min() for place in range(len(domain))}
+        lowest = {f"c{index}": table[f"c{index}"].min() for index in range(len(domain))}
         (found,) = database.fetch_all(table.agg(rows=count, **lowest)).to_pylist()
         if found["rows"] and min(found.values()) <= UNKNOWN:
             raise TableError(
@@ -64,14 +64,14 @@ class CountsInPlace:
         numbers = [self._number(query.attributes) + int(start) for query, start in zip(queries, starts, strict=False)]
         cells, counts = self._fetch(self._database.tally(self._table, numbers))
         bounds = np.searchsorted(cells, starts)
-        for place, query in enumerate(queries):
-            own = slice(bounds[place], bounds[place + 1])
-            codes = np.unravel_index(cells[own] - starts[place], query.base_shape) if query.attributes else ()
+        for index, query in enumerate(queries):
+            own = slice(bounds[index], bounds[index + 1])
+            codes = np.unravel_index(cells[own] - starts[index], query.base_shape) if query.attributes else ()
             yield _aggregated(query, codes, counts[own])
 
     def _wide(self, query: MarginalQuery) -> Occupied:
         """A marginal whose cells have no number of 64 bits before they are coarsened: by its codes."""
-        names = [f"c{self._domain.place(name)}" for name in query.attributes]
+        names = [f"c{self._domain.index(name)}" for name in query.attributes]
         found = self._database.fetch_all(self._table.group_by(names).agg(rows=count))
         codes = [found[name].to_numpy().astype(np.int64) for name in names]
         return _aggregated(query, codes, found["rows"].to_numpy())
@@ -85,7 +85,7 @@ class CountsInPlace:
                 "child": query.child,
             }
         )
-        codes = {name: f"c{self._domain.place(name)}" for name in query.attributes}
+        codes = {name: f"c{self._domain.index(name)}" for name in query.attributes}
         walk = self._table.select(*codes.values(), at=ibis.literal(0, "int64"))
         for _ in range(_depth(query)):
             step = _beside(walk, tree)
@@ -105,7 +105,7 @@ class CountsInPlace:
         number: Any = ibis.literal(0, "int64")
         for name in names:
             attribute = self._domain[name]
-            number = number * attribute.size + self._table[f"c{self._domain.place(name)}"].cast("int64")
+            number = number * attribute.size + self._table[f"c{self._domain.index(name)}"].cast("int64")
         return number
 
     def _fetch(self, question: Any) -> Occupied:
@@ -163,9 +163,9 @@ def _aggregated(query: MarginalQuery, codes: Sequence[IntArray], counts: IntArra
     if query.blocks is not None:
         cells = query.blocks[cells]
         counts, cells = counts[cells >= 0], cells[cells >= 0]
-    occupied, place = np.unique(cells, return_inverse=True)
+    occupied, index = np.unique(cells, return_inverse=True)
     sums: IntArray = np.zeros(len(occupied), dtype=np.int64)
-    np.add.at(sums, place, counts)
+    np.add.at(sums, index, counts)
     return occupied, sums
 
 

@@ -1,4 +1,4 @@
-"""Columns on a line: integers, numbers, codes, dates. They share bounds, special values and marks."""
+"""Columns whose values are in order: integers, numbers, codes, dates. They share bounds, special values and marks."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from hedgerow.schema.reading import LARGEST
 WIDEST = 10_000
 
 
-class LineColumn(Column):
-    """Values that are places on a line. What lies beyond the bounds goes to the other-cell, else is clipped."""
+class OrderedColumn(Column):
+    """Values that read as numbers. What lies beyond the bounds goes to the other-cell, else is clipped."""
 
     @property
     @abstractmethod
     def cells(self) -> Cells:
-        """The bins of the line."""
+        """The bins of the numbers."""
 
     @abstractmethod
     def read(self, array: pa.Array) -> Reading:
-        """The place of every value on the line."""
+        """The number of every value, in the order of the values."""
 
     @abstractmethod
-    def to_arrow(self, line: FloatArray | IntArray, null: BoolArray) -> pa.Array:
-        """Places on the line as values of the declared type."""
+    def to_arrow(self, numbers: FloatArray | IntArray, null: BoolArray) -> pa.Array:
+        """Numbers as values of the declared type."""
 
     @property
     def fate(self) -> str:
@@ -56,45 +56,47 @@ class LineColumn(Column):
         return self.read(plain(array)).empty
 
     def unread(self, array: pa.Array) -> BoolArray:
-        line, empty = self.read(plain(array))
-        return np.isnan(line) & ~empty
+        numbers, empty = self.read(plain(array))
+        return np.isnan(numbers) & ~empty
 
     @property
-    def special_places(self) -> tuple[float, ...]:
+    def special_numbers(self) -> tuple[float, ...]:
         """Values that have a cell of their own."""
         return ()
 
     @cached_property
     def layout(self) -> Layout:
-        return self._lay_out(len(self.cells), len(self.special_places), needs_hidden="" not in self.marks)
+        return self._lay_out(len(self.cells), len(self.special_numbers), needs_hidden="" not in self.marks)
 
     @cached_property
-    def mark_places(self) -> dict[str, float]:
-        """The marks that are places on the line themselves, such as -8; the others can only be text."""
+    def mark_numbers(self) -> dict[str, float]:
+        """The marks that are numbers themselves, such as -8; the others can only be text."""
         reading = self.read(pa.array(list(self.marks), pa.string()))
-        return {mark: place for mark, place in zip(self.marks, reading.values.tolist(), strict=True) if place == place}
+        return {
+            mark: number for mark, number in zip(self.marks, reading.values.tolist(), strict=True) if number == number
+        }
 
     def value_labels(self) -> list[str]:
         return [self.span_label(*span) for span in zip(*map(self._spelled, self.cells.spans), strict=True)] + [
-            str(value) for value in self._spelled(np.array(self.special_places))
+            str(value) for value in self._spelled(np.array(self.special_numbers))
         ]
 
     def span_label(self, first: Any, last: Any) -> str:
         """A bin in words."""
         return f"{first}" if first == last else f"{first} – {last}"
 
-    def _spelled(self, line: FloatArray | IntArray) -> list[Any]:
-        values = self.to_arrow(line, np.zeros(len(line), dtype=bool)).to_pylist()
+    def _spelled(self, numbers: FloatArray | IntArray) -> list[Any]:
+        values = self.to_arrow(numbers, np.zeros(len(numbers), dtype=bool)).to_pylist()
         return [f"{value:.6g}" if isinstance(value, float) else value for value in values]
 
     def encode(self, array: pa.Array) -> Encoded:
         array = plain(array)
-        line, empty = self.read(array)
-        unread = np.isnan(line)
-        inside = self.cells.inside(line)
-        settled = self.cells.settle(line)
-        place = np.where(unread, self.cells.low, settled)
-        codes = self.cells.cell(place)
+        numbers, empty = self.read(array)
+        unread = np.isnan(numbers)
+        inside = self.cells.inside(numbers)
+        settled = self.cells.settle(numbers)
+        bounded = np.where(unread, self.cells.low, settled)
+        codes = self.cells.cell(bounded)
         layout = self.layout
         if layout.other is not None:
             codes[~inside] = layout.other
@@ -102,46 +104,46 @@ class LineColumn(Column):
             codes[unread if layout.other is None else empty] = layout.null or 0
             inside[empty] = layout.mark("") is not None
             self._text_marks(array, unread, codes, inside)
-        for cell, value in self._places():
-            exact = line == value
+        for cell, value in self._single_numbers():
+            exact = numbers == value
             codes[exact if layout.other is not None else exact | (settled == value)] = cell
             inside[exact] = True
-        return Encoded((codes, *self._classes(place, codes)), ~inside)
+        return Encoded((codes, *self._classes(bounded, codes)), ~inside)
 
-    def _places(self) -> list[tuple[int, float]]:
-        """Cells outside the bins that stand for one place: special values, then marks, which win over them."""
-        special = [(self.layout.own + nth, value) for nth, value in enumerate(self.special_places)]
-        marked = [(self.layout.values + self.marks.index(mark), value) for mark, value in self.mark_places.items()]
+    def _single_numbers(self) -> list[tuple[int, float]]:
+        """Cells outside the bins that stand for one number: special values, then marks, which win over them."""
+        special = [(self.layout.own + nth, value) for nth, value in enumerate(self.special_numbers)]
+        marked = [(self.layout.values + self.marks.index(mark), value) for mark, value in self.mark_numbers.items()]
         return special + marked
 
     def _text_marks(self, array: pa.Array, unread: BoolArray, codes: IntArray, inside: BoolArray) -> None:
-        """Marks that do not lie on the line, such as NA, among the values that could not be read."""
-        words = [mark for mark in self.marks if mark and mark not in self.mark_places]
+        """Marks that are no numbers, such as NA, among the values that could not be read."""
+        words = [mark for mark in self.marks if mark and mark not in self.mark_numbers]
         kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
         if not words or not is_text(kind):
             return
-        places = np.flatnonzero(unread)
-        spelled = pc.utf8_trim_whitespace(texts(array.take(pa.array(places))))
+        indices = np.flatnonzero(unread)
+        spelled = pc.utf8_trim_whitespace(texts(array.take(pa.array(indices))))
         found = pc.index_in(spelled, pa.array(words, spelled.type))
         word: IntArray = np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
         cells = np.array([self.layout.mark(mark) for mark in words], dtype=np.int64)
-        codes[places[word >= 0]] = cells[word[word >= 0]]
-        inside[places[word >= 0]] = True
+        codes[indices[word >= 0]] = cells[word[word >= 0]]
+        inside[indices[word >= 0]] = True
 
-    def _classes(self, place: FloatArray, codes: IntArray) -> tuple[IntArray, ...]:
+    def _classes(self, bounded: FloatArray, codes: IntArray) -> tuple[IntArray, ...]:
         """Codes of further attributes; heaps have one."""
         return ()
 
-    def write(self, codes: Sequence[CodeArray], coins: np.random.Generator) -> pa.Array:
+    def write(self, codes: Sequence[CodeArray], rng: np.random.Generator) -> pa.Array:
         if self.cells.single:
             return pa.DictionaryArray.from_arrays(pa.array(codes[0]), self.one_by_one)
         cells = _whole(codes[0])
-        line = self.cells.draw(self._own_cells(cells), _whole(codes[1]) if len(codes) > 1 else None, coins)
-        return self._as_values(line, cells)
+        numbers = self.cells.draw(self._own_cells(cells), _whole(codes[1]) if len(codes) > 1 else None, rng)
+        return self._as_values(numbers, cells)
 
     @cached_property
     def one_by_one(self) -> pa.Array:
-        """The value of every code, where none stands for more than one: no coin is needed."""
+        """The value of every code, where none stands for more than one: nothing is drawn."""
         cells: IntArray = np.arange(self.layout.size)
         return self._as_values(self.cells.spans[0][self._own_cells(cells)], cells)
 
@@ -150,28 +152,28 @@ class LineColumn(Column):
         own = cells < self.layout.own
         return cells if own.all() else np.where(own, cells, 0)
 
-    def _as_values(self, line: FloatArray | IntArray, cells: IntArray) -> pa.Array:
-        """Places on the line as values; in cells outside the bins, what those stand for."""
+    def _as_values(self, numbers: FloatArray | IntArray, cells: IntArray) -> pa.Array:
+        """Numbers as values; in cells outside the bins, what those stand for."""
         null = cells >= self.layout.own
-        for cell, value in self._places():
+        for cell, value in self._single_numbers():
             if self.holds(value):
                 here = cells == cell
-                line[here] = value
+                numbers[here] = value
                 null[here] = False
-        return self.to_arrow(line, null)
+        return self.to_arrow(numbers, null)
 
-    def holds(self, place: float) -> bool:
-        """Whether the declared type can hold this place; a mark that it cannot hold comes back as null."""
+    def holds(self, number: float) -> bool:
+        """Whether the declared type can hold this number; a mark that it cannot hold comes back as null."""
         return True
 
     @property
-    def own_places(self) -> list[float]:
-        """Places with a cell of their own outside the bins, which no draw from a bin may return."""
-        return [place for place in (*self.special_places, *self.mark_places.values()) if self.holds(place)]
+    def own_numbers(self) -> list[float]:
+        """Numbers with a cell of their own outside the bins, which no draw from a bin may return."""
+        return [number for number in (*self.special_numbers, *self.mark_numbers.values()) if self.holds(number)]
 
 
-class SteppedColumn(LineColumn):
-    """A line of whole steps, cut into runs of integers."""
+class SteppedColumn(OrderedColumn):
+    """Whole steps, cut into runs of integers."""
 
     @property
     @abstractmethod
@@ -181,8 +183,8 @@ class SteppedColumn(LineColumn):
     def fate(self) -> str:
         return super().fate if self.layout.other is not None else "clipped to the bounds, fractions rounded down"
 
-    def holds(self, place: float) -> bool:
-        return abs(place) <= LARGEST and place == int(place)
+    def holds(self, number: float) -> bool:
+        return abs(number) <= LARGEST and number == int(number)
 
 
 class HeapedColumn(SteppedColumn):
@@ -195,16 +197,16 @@ class HeapedColumn(SteppedColumn):
 
     def attributes(self, name: str) -> tuple[Attribute, ...]:
         first = super().attributes(name)
-        return (*first, Attribute(f"{name}:heap", len(self.rules) + 1, line=0)) if self.rules else first
+        return (*first, Attribute(f"{name}:heap", len(self.rules) + 1, ordered=0)) if self.rules else first
 
     def labels(self) -> tuple[list[str], ...]:
         first = super().labels()
         return (*first, [*(f"divisible by {rule}" for rule in self.rules), "by none"]) if self.rules else first
 
-    def _classes(self, place: FloatArray, codes: IntArray) -> tuple[IntArray, ...]:
+    def _classes(self, bounded: FloatArray, codes: IntArray) -> tuple[IntArray, ...]:
         if not self.rules:
             return ()
-        classes = self.cells.divisibility(place)
+        classes = self.cells.divisibility(bounded)
         classes[codes >= self.layout.own] = 0
         return (classes,)
 
