@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -34,6 +35,7 @@ def draft(
     from hedgerow.release.files import whole_file
     from hedgerow.run.outputs import check_outputs
     from hedgerow.schema.draft import draft_schema
+    from hedgerow.schema.draft.labels import LABELLED
     from hedgerow.schema.file import Cleaning, Written
     from hedgerow.schema.schema import declared_file
 
@@ -57,6 +59,8 @@ def draft(
     with whole_file(out, replace=overwrite) as partial:
         partial.write_text(made.text, encoding="utf-8")
     print(f"{out}: {made.summary}")
+    if Path(table).suffix.lower() in LABELLED and table not in (sources or []):
+        print(f"hint: --from {table} takes what its labels and formats say, too.", file=sys.stderr)
 
 
 @app.command()

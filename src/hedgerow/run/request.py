@@ -124,6 +124,8 @@ class Request:
         else:
             method = self.method
         schema = (self.schema if isinstance(self.schema, Schema) else Schema.load(self.schema)).with_file(self.file)
+        for name, column in schema.invented.items():
+            column.refuse_unready(name)
         books = None if self.ledger is None else self._opened(Ledger(self.ledger), schema, method)
         return Checked(self, schema, method, books)
 

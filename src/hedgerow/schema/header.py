@@ -16,12 +16,31 @@ _WITHHELD = (
     "shown: too few of them are declared, so they may be a row."
 )
 
+_VALUE = re.compile(
+    r"[+-]?(\d{1,3}|\d{5,}|0\d{3}|[3-9]\d{3})|[+-]?\d*[.,]\d+([eE][+-]?\d+)?|\d{4}-\d\d-\d\d.*|\d\d?[./]\d\d?[./]\d{2,4}.*"
+)
+"""A number that is no year, or a date."""
 _NAMELESS = re.compile(r"|__index_level_\d+__|Unnamed: \d+")
 
 
 def is_nameless(name: str) -> bool:
     """Whether nobody named a column: the numbers of the rows, as pandas and R write them, or a delimiter too many."""
     return _NAMELESS.fullmatch(name) is not None
+
+
+def refuse_row(names: Sequence[str], what: str) -> None:
+    """Refuses names of which a quarter or more are numbers or dates: they would be written down, and may be a row.
+
+    Years, and numbers that count the columns, are names that tables do have.
+    """
+    values = [name for name in names if _VALUE.fullmatch(name.strip())]
+    counting = [str(index) for index in range(len(names) + 1)]
+    if 4 * len(values) < len(names) or not values or list(names) in (counting[:-1], counting[1:]):
+        return
+    raise TableError(
+        f"{len(values)} of the {len(names)} names in the header of {what} are numbers or dates, so it looks like a "
+        "row; nothing was written, and nothing else was read. Hint: give the table a header line."
+    )
 
 
 def is_header(names: Sequence[str], declared: Collection[str]) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, PrivateAttr, ValidationError, model_validator
 
 from hedgerow.errors import OptionError, SchemaError, TableError, listing, suggestion
 from hedgerow.schema.column import Column, plain_value
@@ -20,6 +20,7 @@ from hedgerow.schema.explain import key_error, located, schema_error
 from hedgerow.schema.file import Cleaning, File, Written, plain_file
 from hedgerow.schema.group import Group, GroupEncoding, combinations_in
 from hedgerow.schema.header import quoted, refuse_lacking, refuse_twice, undeclared
+from hedgerow.schema.invented import INVENTED, Invented, plain_invented, split
 from hedgerow.schema.kinds import KINDS, AnyColumn, made, name_of
 from hedgerow.schema.listed import Category
 from hedgerow.schema.numeric import Integer, Number
@@ -47,11 +48,14 @@ class Schema(BaseModel):
     columns: dict[Text, AnyColumn]
     groups: list[Group] = []
 
+    _invented: dict[str, Invented] = PrivateAttr(default_factory=dict)
+    _names: tuple[str, ...] = PrivateAttr(default=())
+
     def __init__(self, **data: Any):
         try:
             super().__init__(**data)
         except ValidationError as error:
-            raise schema_error(error, KINDS, Schema) from None
+            raise schema_error(error, {**KINDS, **INVENTED}, Schema) from None
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
@@ -93,9 +97,30 @@ class Schema(BaseModel):
             data = {"columns": {name: {"type": "code", "size": size} for name, size in data.items()}}
         return cls(**{str(key): value for key, value in data.items()})
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _expand(cls, data: Any) -> Any:
+    def _read(cls, data: Any, handler: ModelWrapValidatorHandler[Schema]) -> Schema:
+        """What is invented is told apart before anything is checked, and no part of `columns`: nothing reads it."""
+        if not isinstance(data, Mapping) or not isinstance(data.get("columns"), Mapping):
+            return handler(cls._expanded(data))
+        _refuse_todo(data)
+        learnt, invented = split(data["columns"])
+        if invented and not learnt:
+            raise key_error(("columns",), "all of them are invented; a table needs one that is learnt.")
+        schema = handler(cls._expanded({**data, "columns": learnt}))
+        schema._invented = invented
+        schema._names = tuple(as_text(name) for name in data["columns"])
+        return schema
+
+    def _check_invented(self) -> None:
+        for name in self.invented:
+            if name in self.ignore:
+                raise key_error(("ignore",), f'"{name}" is also one of the columns.')
+            if any(name in group.columns for group in self.groups):
+                raise key_error(("groups",), f'"{name}" is invented, so no group can hold it.')
+
+    @classmethod
+    def _expanded(cls, data: Any) -> Any:
         if not isinstance(data, Mapping):
             return data
         _refuse_todo(data)
@@ -136,6 +161,7 @@ class Schema(BaseModel):
             if cleaning.decimal in cleaning.strip:
                 where = ("columns", name, "strip") if self.columns[name].strip else ("file", "strip")
                 raise key_error(where, f'"{cleaning.decimal}" is the decimal sign, which cannot be taken off.')
+        self._check_invented()
         self._check_groups()
         return self
 
@@ -168,7 +194,10 @@ class Schema(BaseModel):
             "person": self.person,
             "max_rows_per_person": None if self.max_rows_per_person == 1 else self.max_rows_per_person,
             "ignore": list(self.ignore),
-            "columns": {name: _column_dict(column) for name, column in self.columns.items()},
+            "columns": {
+                name: _column_dict(self.columns[name]) if name in self.columns else plain_invented(self.invented[name])
+                for name in self.names
+            },
             "groups": [{key: plain_value(value) for key, value in group if value is not None} for group in self.groups],
         }
         return {key: value for key, value in data.items() if value not in (None, [], {})}
@@ -186,7 +215,17 @@ class Schema(BaseModel):
     @classmethod
     def json_schema(cls) -> dict[str, Any]:
         """A JSON Schema of the format, for editors."""
-        return editor_schema(cls.model_json_schema())
+        return editor_schema(cls.model_json_schema(), [kind.model_json_schema() for kind in INVENTED.values()])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that `columns` declares, in order, invented columns among them."""
+        return self._names
+
+    @property
+    def invented(self) -> Mapping[str, Invented]:
+        """Columns of the output that are never read and never learnt."""
+        return self._invented
 
     @property
     def written(self) -> Written:
@@ -258,7 +297,7 @@ class Schema(BaseModel):
         """Refuses a table whose column names do not match the schema. Reads names only."""
         refuse_twice(header, what)
         needed = [*self.columns, *([self.person] if self.person else [])]
-        declared = [*needed, *self.ignore]
+        declared = [*needed, *self.invented, *self.ignore]
         refuse_lacking(header, needed, declared, what)
         strange = undeclared(header, declared)
         if strange is not None:
