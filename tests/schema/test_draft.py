@@ -15,6 +15,7 @@ from hedgerow.errors import OptionError, SchemaError, TableError
 from hedgerow.schema import Schema
 from hedgerow.schema.draft import draft_schema
 from hedgerow.schema.draft.drafting import EXAMPLES
+from hedgerow.schema.invented import INVENTED
 from hedgerow.schema.kinds import KINDS
 
 
@@ -284,7 +285,7 @@ def test_a_draft_has_a_line_for_each_column_below_an_example_of_every_type() -> 
     assert "# 2 without a name: left out.\n" in draft.text
     assert draft_schema(["a", "b"], []).text.endswith("columns:\n  a: TODO\n  b: TODO\n")
     assert draft.columns == ("age", "name with spaces", "a: b", "#x")
-    for kind in KINDS:
+    for kind in (*KINDS, *INVENTED):
         assert f"#   name: {{type: {kind}" in draft.text
 
 
@@ -292,10 +293,11 @@ def _rows(values: list[str]) -> Any:
     return pa.table({"age": values * 2}).combine_chunks().to_batches()[0]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, *INVENTED])
 def test_the_example_of_a_type_is_a_declaration_of_it(kind: str) -> None:
     example, _ = EXAMPLES[kind]
-    assert Schema.parse(f"columns:\n  name: {example}\n").to_dict()["columns"]["name"]["type"] == kind
+    schema = Schema.parse(f"columns:\n  name: {example}\n  age: {{type: code, size: 2}}\n")
+    assert schema.to_dict()["columns"]["name"]["type"] == kind
 
 
 @pytest.mark.parametrize(

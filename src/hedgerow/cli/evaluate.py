@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from hedgerow.cli.options import AllowColumn, FileKeys, Json, Quiet, file_keys, words
+from hedgerow.errors import listing, visible
 from hedgerow.private.evaluate import METRICS
 
 PRIVATE = (
@@ -83,6 +84,8 @@ def evaluate(
     print(PRIVATE)
     rows = found["rows"]
     print(f"{rows['real']:,} real rows, {rows['synthetic']:,} synthetic rows, {found['columns']} columns")
+    if "never_read" in found:
+        print(visible(f"not compared, because they are invented or left out: {listing(found['never_read'])}"))
     for name, figure in shown_figures(chosen.values()).items():
         print(f"{name:18} {figure.text(found[name]):>8}  {figure.meaning}{figure.sampled(found['attributes'])}")
     if report is not None:

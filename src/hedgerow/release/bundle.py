@@ -287,14 +287,14 @@ def verify(
 
 def _take(allowance: Allowance, schema: Schema) -> None:
     """What it takes to turn the codes of a block into values."""
+    from hedgerow.schema.invented import LONGEST
+
     for name, column in schema.columns.items():
         codes = math.prod(attribute.size for attribute in column.attributes(name))
         own = column.layout.special + len(column.layout.marks)
         period = math.lcm(*getattr(column, "heaps", ()))
         allowance.take(memory=CODE_BYTES * (codes + period), steps=20 * (codes + period) * (own + 1))
         allowance.take(steps=BLOCK_ROWS * (20 + 4 * own))
-    from hedgerow.schema.invented import LONGEST
-
     for _ in schema.invented:
         allowance.take(memory=BLOCK_ROWS * LONGEST, steps=BLOCK_ROWS * 200)
 

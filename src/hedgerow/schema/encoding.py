@@ -41,6 +41,8 @@ class Encoding:
         self.domain = Domain(attribute for block in self.blocks for attribute in block.attributes)
         self.invented = {name: column for name, column in schema.invented.items() if column.comes_back}
         """Columns of the output that are never read: they have no attributes."""
+        self.never_read = tuple(schema.invented)
+        """Those, and columns that are left out."""
         self.arrow_schema: pa.Schema = pa.schema(
             [
                 (name, self._columns[name].arrow_type if name in self._columns else pa.string())

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 RESERVED = {
     *("private", "seed", "columns", "attributes", "rows", "target", "identifiers", "phases", "peak_rss_mb"),
+    *("never_read",),
     *("kind", "name", "epsilon", "run", "options", "file", "digest", "made", "versions", "status", "problem", "ended"),
     *("cpu_s", "wall_s", "peak_mb"),
 }
@@ -87,6 +88,7 @@ def figures_of(comparison: Comparison, metrics: Iterable[Metric], progress: Prog
         "rows": {"real": rows_of(comparison.real), "synthetic": rows_of(comparison.synthetic)},
     }
     report |= {key: value for key, value in (("target", comparison.target),) if value is not None}
+    report |= {"never_read": list(comparison.encoding.never_read)} if comparison.encoding.never_read else {}
     report |= {"identifiers": list(comparison.identifiers)} if comparison.identifiers else {}
     for metric in metrics:
         with progress.phase(metric.name):

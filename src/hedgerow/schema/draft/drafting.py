@@ -34,6 +34,9 @@ EXAMPLES = {
     ),
     "datetime": ("{type: datetime, min: 2024-01-01, max: 2024-01-31, step: hour}", "moments"),
     "code": ("{type: code, size: 18}", "numbers 0 … size − 1 that stand for something"),
+    "id": ('{type: id, pattern: "C-######"}', "never read: fresh keys, numbered; without a pattern UUIDs"),
+    "text": ("{type: text}", "never read: left out, or the same constant: in every row"),
+    "fake": ("{type: fake, what: email}", "never read: invented names, emails, phones, addresses"),
 }
 """A declaration of each type, for those who fill in a draft, and what it is for."""
 _ONE_LINE = 1 << 30
