@@ -15,13 +15,11 @@ from hedgerow.budget.amounts import Budget
 from hedgerow.cli.doubts import warn
 from hedgerow.cli.evaluate import PRIVATE
 from hedgerow.cli.options import Delta, FileKeys, Json, Quiet, SchemaName, file_keys, seconds, size, words
-from hedgerow.errors import OptionError
+from hedgerow.errors import OptionError, unread
 
 if TYPE_CHECKING:
     from hedgerow.compare import Plan
     from hedgerow.compare.grid import Row
-
-DEFAULT_METRICS = ("tvd1", "tvd2", "tvd3", "k_marginal", "range3", "conjunctions", "subsample")
 
 
 def compare(
@@ -42,7 +40,8 @@ def compare(
         list[str] | None, typer.Option("--table", help="A synthetic table made elsewhere, NAME@ε=FILE; repeatable.")
     ] = None,
     metrics: Annotated[
-        str | None, typer.Option(help="As for evaluate; default tvd1 to tvd3, k_marginal, range3, and a few more.")
+        str | None,
+        typer.Option(help="As for evaluate; default those that are soon computed, and with --target the classifiers."),
     ] = None,
     public: Annotated[
         str | None, typer.Option(help="A public table of the same columns, for methods that use one.")
@@ -63,28 +62,29 @@ def compare(
     from hedgerow.cli.ledger import say_what_is_torn
     from hedgerow.compare import ForeignTable, Plan
     from hedgerow.compare import compare as compare_methods
-    from hedgerow.private.evaluate.evaluation import settled_metrics
+    from hedgerow.private.evaluate.evaluation import compared_metrics, settled_metrics
 
-    wanted = words(metrics) if metrics is not None else [*DEFAULT_METRICS, *(["svm", "boosting"] if target else [])]
-    plan = Plan(
-        table=table,
-        schema=schema,
-        methods=tuple(words(methods)),
-        epsilons=_numbers(epsilons),
-        runs=runs,
-        metrics=tuple(settled_metrics(wanted, target, ())),
-        delta=delta,
-        options=_options_by_method(set_ or []),
-        file=file_keys(file),
-        tables=tuple(ForeignTable.parse(each) for each in tables or []),
-        public=public,
-        target=target,
-        ledger=None if ledger is None else str(ledger),
-        seed=seed,
-        unsafe_noise_seed=unsafe_noise_seed,
-        max_memory=size(max_memory),
-        max_seconds=seconds(max_time),
-    )
+    with unread():
+        wanted = words(metrics) if metrics is not None else compared_metrics(target)
+        plan = Plan(
+            table=table,
+            schema=schema,
+            methods=tuple(words(methods)),
+            epsilons=_numbers(epsilons),
+            runs=runs,
+            metrics=tuple(settled_metrics(wanted, target, ())),
+            delta=delta,
+            options=_options_by_method(set_ or []),
+            file=file_keys(file),
+            tables=tuple(ForeignTable.parse(each) for each in tables or []),
+            public=public,
+            target=target,
+            ledger=None if ledger is None else str(ledger),
+            seed=seed,
+            unsafe_noise_seed=unsafe_noise_seed,
+            max_memory=size(max_memory),
+            max_seconds=seconds(max_time),
+        )
 
     def say(line: str) -> None:
         if not quiet:
@@ -129,7 +129,7 @@ def _numbers(text: str) -> tuple[float, ...]:
         if not values or not all(0 < value < math.inf for value in values):
             raise ValueError
     except ValueError:
-        raise OptionError(f'--epsilons takes numbers such as .1,1,10, got "{text}". Nothing was read.') from None
+        raise OptionError("bad-epsilons", f'--epsilons takes numbers such as .1,1,10, got "{text}".') from None
     return values
 
 
@@ -141,9 +141,10 @@ def _options_by_method(pairs: list[str]) -> dict[str, dict[str, str]]:
         method, dot, option = left.rpartition(".")
         if not (equals and dot):
             raise OptionError(
-                f'--set takes METHOD.option=value, for example aim.rounds=8, got "{pair}". Nothing was read.'
+                "bad-setting",
+                f'--set takes METHOD.option=value, for example aim.rounds=8, got "{pair}".',
             )
         if option in given.setdefault(method, {}):
-            raise OptionError(f'--set gives "{left}" twice. Nothing was read.')
+            raise OptionError("set-twice", f'--set gives "{left}" twice.')
         given[method][option] = value
     return given

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from hedgerow.cli.options import AllowColumn, FileKeys, Json, Quiet, file_keys, words
-from hedgerow.errors import listing, visible
+from hedgerow.errors import counted, listing, unread, visible
 from hedgerow.private.evaluate import METRICS
 
 PRIVATE = (
@@ -53,17 +53,18 @@ def evaluate(
     from hedgerow.progress import Limits, peak_rss_mb
     from hedgerow.run.outputs import PAGE, check_outputs
 
-    if report is not None:
-        inputs: dict[str, str | Path | None] = {
-            "private table": real,
-            "synthetic table": synthetic,
-            "schema": schema,
-            "ledger": ledger,
-        }
-        check_outputs([(report, PAGE)], inputs, overwrite=overwrite)
-    say_what_is_torn(ledger)
-    known = words(identifiers or "")
-    chosen = settled_metrics(None if metrics is None else words(metrics), target, known)
+    with unread():
+        if report is not None:
+            inputs: dict[str, str | Path | None] = {
+                "private table": real,
+                "synthetic table": synthetic,
+                "schema": schema,
+                "ledger": ledger,
+            }
+            check_outputs([(report, PAGE)], inputs, overwrite=overwrite)
+        say_what_is_torn(ledger)
+        known = words(identifiers or "")
+        chosen = settled_metrics(None if metrics is None else words(metrics), target, known)
     progress = TerminalProgress(Limits(), quiet)
     found = evaluate_tables(
         real,
@@ -83,7 +84,8 @@ def evaluate(
         return
     print(PRIVATE)
     rows = found["rows"]
-    print(f"{rows['real']:,} real rows, {rows['synthetic']:,} synthetic rows, {found['columns']} columns")
+    sides = f"{counted(rows['real'], 'real row')}, {counted(rows['synthetic'], 'synthetic row')}"
+    print(f"{sides}, {counted(found['columns'], 'column')}")
     if "never_read" in found:
         print(visible(f"not compared, because they are invented or left out: {listing(found['never_read'])}"))
     for name, figure in shown_figures(chosen.values()).items():

@@ -18,13 +18,15 @@ def example(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that exist already.")] = False,
 ) -> None:
     """Write a sample table (made up, so public) and its schema."""
-    from hedgerow.errors import OptionError, listing, suggestion
+    from hedgerow.errors import OptionError, counted, listing, suggestion
     from hedgerow.release.files import TABLE_SUFFIXES, whole_file, write_table
     from hedgerow.run.outputs import check_outputs
     from hedgerow.samples import SAMPLES, find
 
     if name not in SAMPLES:
-        raise OptionError(f'unknown example "{name}"; examples: {listing(SAMPLES)}.{suggestion(name, SAMPLES)}')
+        raise OptionError(
+            "unknown-example", f'unknown example "{name}"; examples: {listing(SAMPLES)}.{suggestion(name, SAMPLES)}'
+        )
     schema_path = out.with_suffix(".yaml")
     check_outputs([(out, TABLE_SUFFIXES), (schema_path, ())], {}, overwrite=overwrite)
     sample = find(name)
@@ -32,4 +34,5 @@ def example(
         partial.write_text(sample.SCHEMA, encoding="utf-8")
     table = sample.generate(rows or sample.ROWS, seed)
     write_table(out, table.schema, [table], replace=overwrite)
-    print(f"{out}: {len(table):,} rows, {table.num_columns} columns (made up, so public)\n{schema_path}: its schema")
+    size = f"{counted(len(table), 'row')}, {counted(table.num_columns, 'column')}"
+    print(f"{out}: {size} (made up, so public)\n{schema_path}: its schema")

@@ -30,8 +30,9 @@ def draft(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
 ) -> None:
     """Write a schema with the names of the header and everything that public sources say; the rest is TODO."""
+    from hedgerow.errors import unread
     from hedgerow.private.sources.sameness import refuse_as_public
-    from hedgerow.private.sources.source import open_source
+    from hedgerow.private.sources.source import header_of, open_source
     from hedgerow.release.files import whole_file
     from hedgerow.run.outputs import check_outputs
     from hedgerow.schema.draft import draft_schema
@@ -40,7 +41,10 @@ def draft(
     from hedgerow.schema.schema import declared_file
 
     named = {f'source "{source}"': source.removeprefix("public:") for source in sources or []}
-    check_outputs([(out, ())], {"table": table, **named}, overwrite=overwrite)
+    with unread():
+        check_outputs([(out, ())], {"table": table, **named}, overwrite=overwrite)
+        written = Written(declared_file(file_keys(file)))
+        header = header_of(table, written)
 
     def public_batches(name: str) -> Iterator[Any]:
         refuse_as_public(name, table)
@@ -48,11 +52,10 @@ def draft(
         everywhere = Written(written.file, dict.fromkeys(names, Cleaning(written.file.strip, written.file.decimal)))
         return open_source(name, everywhere).batches(names)
 
-    written = Written(declared_file(file_keys(file)))
     made = draft_schema(
-        open_source(table, written).header(),
+        header,
         sources or [],
-        dataset=Path(table).name.partition(".")[0],
+        dataset=_dataset(table),
         file=written.file,
         public_batches=public_batches,
     )
@@ -61,6 +64,14 @@ def draft(
     print(f"{out}: {made.summary}")
     if Path(table).suffix.lower() in LABELLED and table not in (sources or []):
         print(f"hint: --from {table} takes what its labels and formats say, too.", file=sys.stderr)
+
+
+def _dataset(table: str) -> str:
+    """people, of people.csv and of people.csv.gz."""
+    from hedgerow.private.sources.source import DELIMITERS
+
+    name = Path(table).stem
+    return Path(name).stem if Path(name).suffix.lower() in DELIMITERS else name
 
 
 @app.command()
@@ -77,29 +88,33 @@ def check(
     allow_column: AllowColumn = None,
 ) -> None:
     """Check a schema by itself, against a table's header, or (private) against its rows."""
-    from hedgerow.errors import OptionError
+    from hedgerow.errors import OptionError, counted, unread
     from hedgerow.schema import Schema
 
     if private is not None:
         from hedgerow.run.outputs import check_outputs
 
-        if table is None:
-            raise OptionError("--private counts misfits in a table's rows; name the table. Nothing was read.")
-        inputs: dict[str, str | Path | None] = {"private table": table, "schema": schema, "ledger": ledger}
-        check_outputs([(private, ())], inputs, overwrite=overwrite)
+        with unread():
+            if table is None:
+                raise OptionError("missing-table", "--private counts misfits in a table's rows; name the table.")
+            inputs: dict[str, str | Path | None] = {"private table": table, "schema": schema, "ledger": ledger}
+            check_outputs([(private, ())], inputs, overwrite=overwrite)
     declared = Schema.load(schema).with_file(file_keys(file))
+    columns = counted(len(declared.columns), "column")
     if table is None:
-        print(f"{schema}: {len(declared.columns)} columns, no fault found")
+        print(f"{schema}: {columns}, no fault found")
         return
-    from hedgerow.private.sources.source import described, open_source
+    from hedgerow.private.sources.source import described, header_of, open_source
 
-    source = open_source(table, declared.written)
-    declared.check_header(source.header(), described(table))
+    with unread():
+        declared.check_header(header_of(table, declared.written), described(table))
     if private is None:
-        print(f"{schema}: {len(declared.columns)} columns match the header of {table}; no row was read")
+        print(f"{schema}: {columns}, found in the header of {table}; no row was read")
         return
     from hedgerow.private.evaluate.misfits import write_misfits
 
+    with unread():
+        source = open_source(table, declared.written)
     if ledger is not None:
         from hedgerow.cli.ledger import say_what_is_torn
         from hedgerow.private.ledger import note_exact_access

@@ -27,13 +27,15 @@ from hedgerow.cli.options import (
     size,
 )
 from hedgerow.cli.runs import wanted
-from hedgerow.errors import OptionError, visible
+from hedgerow.errors import OptionError, counted, unread, visible
 from hedgerow.progress import Limits, peak_rss_mb
 
 if TYPE_CHECKING:
+    from hedgerow.budget.accounting import Charge
     from hedgerow.cli.progress import TerminalProgress
     from hedgerow.private.journal import Claim
     from hedgerow.release.bundle import Release
+    from hedgerow.release.certificate import Certificate
     from hedgerow.run import Checked, Outputs, Request
 
 
@@ -97,6 +99,9 @@ def synth(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be asked, at what noise; the table is not opened.")
     ] = False,
+    dry_run_rows: Annotated[
+        int, typer.Option(min=1, help="Made-up rows for --dry-run: about as many as you think there are.")
+    ] = 10_000,
     json_: Json = False,
     quiet: Quiet = False,
     allow_column: AllowColumn = None,
@@ -108,44 +113,45 @@ def synth(
 
     short = {"workload": workload, "target": target}
     asked = [f"{option}={value}" for option, value in short.items() if value is not None]
-    requests = [
-        Request(
-            table=table,
-            schema=schema,
-            budget=Budget(each.epsilon, each.delta),
-            method=method or DEFAULT,
-            options=settings([*(set_ or []), *asked]),
-            file=file_keys(file),
-            public=public,
-            ledger=None if dry_run else ledger,
-            limits=Limits(size(max_memory), None if max_time is None else seconds(max_time)),
-            seed=seed,
-            unsafe_noise_seed=unsafe_noise_seed,
-            resume=resume and not dry_run,
-            outputs=None
-            if dry_run
-            else Outputs(
-                table=_named(each.named(out)),
-                release=each.named(release) or _named(each.named(out)).with_suffix(".release"),
-                page=each.named(report),
-                key=sign,
-                rows=rows,
-                most_rows=each.most_rows,
-                overwrite=overwrite,
-            ),
-        )
-        for each in wanted(schema, epsilon, delta)
-    ]
+    with unread():
+        requests = [
+            Request(
+                table=table,
+                schema=schema,
+                budget=Budget(each.epsilon, each.delta),
+                method=method or DEFAULT,
+                options=settings([*(set_ or []), *asked]),
+                file=file_keys(file),
+                public=public,
+                ledger=None if dry_run else ledger,
+                limits=Limits(size(max_memory), None if max_time is None else seconds(max_time)),
+                seed=seed,
+                unsafe_noise_seed=unsafe_noise_seed,
+                resume=resume and not dry_run,
+                outputs=None
+                if dry_run
+                else Outputs(
+                    table=_named(each.named(out)),
+                    release=each.named(release) or _named(each.named(out)).with_suffix(".release"),
+                    page=each.named(report),
+                    key=sign,
+                    rows=rows,
+                    most_rows=each.most_rows,
+                    overwrite=overwrite,
+                ),
+            )
+            for each in wanted(schema, epsilon, delta)
+        ]
     if dry_run:
         for request in requests:
-            _rehearse(request, json_, quiet)
+            _rehearse(request, dry_run_rows, json_, quiet)
     else:
         make_all(requests, json_, quiet)
 
 
 def _named(out: Path | None) -> Path:
     if out is None:
-        raise OptionError("-o/--out is missing: name the .csv, .parquet or .arrow file to write. Nothing was read.")
+        raise OptionError("missing-output", "-o/--out is missing: name the .csv, .parquet or .arrow file to write.")
     return out
 
 
@@ -157,15 +163,17 @@ def make_all(requests: Sequence[Request], as_json: bool, quiet: bool) -> None:
     several = len(requests) > 1
     left = [request for request in requests if not (several and request.resume and _files(request).is_done)]
     with ExitStack() as held:
-        claims = [held.enter_context(_claim(request, several)) for request in left]
+        with unread():
+            claims = [held.enter_context(_claim(request, several)) for request in left]
         asked = [
             replace(request, journal=claim, resume=request.resume and (claim.begun or not several))
             for request, claim in zip(left, claims, strict=True)
         ]
         for request in asked:
             warn(request.budget.doubts())
-        for checked, claim in zip([request.checked() for request in asked], claims, strict=True):
-            _make(checked, _files(checked.request), claim, as_json, quiet)
+        for made, (checked, claim) in enumerate(zip([request.checked() for request in asked], claims, strict=True)):
+            with _paid_before(made):
+                _make(checked, _files(checked.request), claim, as_json, quiet)
 
 
 def _claim(request: Request, several: bool) -> Claim:
@@ -233,6 +241,17 @@ def _rows_out(files: Outputs, made: Release) -> int | None:
 
 
 @contextmanager
+def _paid_before(made: int) -> Iterator[None]:
+    """Whatever stops one of several releases: those before it are paid for."""
+    try:
+        yield
+    except BaseException:
+        if made:
+            _hint(f"releases made and paid for before this one: {made}; the same command with --resume makes the rest.")
+        raise
+
+
+@contextmanager
 def _paid_answers(claim: Claim) -> Iterator[None]:
     """Whatever stops a run: where its paid answers are."""
     before = claim.begun
@@ -264,7 +283,7 @@ def _write_page(path: Path, made: Release, rows: int, request: Request, progress
 
 
 def _summary(request: Request, files: Outputs, report: dict[str, Any], made: Release) -> None:
-    print(f"{report['out']}: {report['rows']:,} synthetic rows, {report['columns']} columns")
+    print(f"{report['out']}: {counted(report['rows'], 'synthetic row')}, {counted(report['columns'], 'column')}")
     print(f"{report['release']}: model and certificate; check it with: hedgerow verify {report['release']}")
     if files.page is not None:
         print(f"{files.page}: a page about it that may be published")
@@ -291,40 +310,58 @@ def _hint(text: str) -> None:
     print(f"hint: {visible(text)}", file=sys.stderr)
 
 
-def _rehearse(request: Request, as_json: bool, quiet: bool) -> None:
+def _rehearse(request: Request, rows: int, as_json: bool, quiet: bool) -> None:
     """What would be asked, at what noise, memory and time, without opening the table."""
     from hedgerow.cli.progress import TerminalProgress
-    from hedgerow.release.certificate import share_of_whole
 
     warn(request.budget.doubts())
     progress = TerminalProgress(request.limits, quiet)
-    certificate = request.checked().rehearsal(progress).certificate
-    charges = [
-        {
-            "purpose": charge.purpose,
-            "queries": len(charge.queries),
-            "cells": sum(query.get("cells", 0) for query in charge.queries),
-            "mechanism": charge.mechanism,
-            "scale": charge.scale,
-            "least_noise": charge.scale / max(charge.weights),
-            "most_noise": charge.scale / min(charge.weights),
-            "share": share_of_whole(charge, certificate.whole),
-        }
-        for charge in certificate.charges
-    ]
+    checked = request.checked()
+    certificate = checked.rehearsal(rows, progress).certificate
+    steps = [_step(charge, certificate) for charge in certificate.charges]
     cpu = sum(phase["cpu_s"] for phase in progress.phases.values())
     if as_json:
-        print(json.dumps({"charges": charges, "cpu_s": cpu, "peak_rss_mb": peak_rss_mb()}))
+        print(json.dumps({"rows": rows, "charges": steps, "cpu_s": cpu, "peak_rss_mb": peak_rss_mb()}))
         return
     budget = request.budget
+    each = "" if checked.schema.person is None else ", each of another person"
     print(f"{request.method} at ε = {budget.epsilon:g}, δ = {budget.delta:g}: a rehearsal on made-up rows.")
     print(f"The table was not opened, nothing was spent. {cpu:.2f} CPU seconds, {peak_rss_mb():.0f} MB at most.")
-    for charge in charges:
-        noise = f"{charge['least_noise']:.3g}"
-        if charge["most_noise"] > charge["least_noise"] * 1.001:
-            noise += f" to {charge['most_noise']:.3g}"
-        counted = f"{charge['queries']:,} queries, {charge['cells']:,} cells"
-        what = counted if charge["cells"] else "an open category" if charge["purpose"] == "discover" else "a choice"
-        print(
-            f"  {charge['purpose']:9} {what}: {charge['mechanism']} noise {noise}, {charge['share']:.1%} of the budget"
-        )
+    print(
+        f"It had {counted(rows, 'such row')}{each}, every value as likely as any other. A method that goes by its "
+        "noisy answers asks other questions of real rows."
+    )
+    for step in steps:
+        print(f"  {step['purpose']:9} {_asked(step)}, {step['share']:.1%} of the budget")
+
+
+def _step(charge: Charge, certificate: Certificate) -> dict[str, Any]:
+    """A charge as a rehearsal tells it: with noise on counts or scores, or with the ε of a choice, which has none."""
+    from hedgerow.release.certificate import share_of_whole
+
+    step = {
+        "purpose": charge.purpose,
+        "queries": len(charge.queries),
+        "cells": sum(query.get("cells", 0) for query in charge.queries),
+        "candidates": sum(query.get("candidates", 0) for query in charge.queries),
+        "mechanism": charge.mechanism,
+        "scale": charge.scale,
+        "share": share_of_whole(charge, certificate.whole),
+    }
+    if charge.mechanism == "exponential":
+        return step | {"epsilon": charge.scale}
+    weights = (1.0,) if charge.purpose == "score" else charge.weights  # all scores get the same noise
+    return step | {"least_noise": charge.scale / max(weights), "most_noise": charge.scale / min(weights)}
+
+
+def _asked(step: dict[str, Any]) -> str:
+    candidates = counted(step["candidates"], "candidate")
+    if "epsilon" in step:
+        return f"a choice among {candidates} at ε = {step['epsilon']:.3g}"
+    noise = f"{step['least_noise']:.3g}"
+    if step["most_noise"] > step["least_noise"] * 1.001:
+        noise += f" to {step['most_noise']:.3g}"
+    what = f"{counted(step['queries'], 'query', 'queries')}, {counted(step['cells'], 'cell')}"
+    if not step["cells"]:
+        what = "an open category" if step["purpose"] == "discover" else f"scores of {candidates}"
+    return f"{what}: {step['mechanism']} noise {noise}"

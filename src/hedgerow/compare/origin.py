@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -55,9 +56,9 @@ def module_digest(name: str) -> str:
     try:
         module = importlib.import_module(name.split(":", 1)[0])
     except ImportError:
-        raise OptionError(f'"{name}" cannot be imported; expected package.module:Class. Nothing was read.') from None
+        raise OptionError("cannot-import", f'"{name}" cannot be imported; expected package.module:Class.') from None
     if module.__file__ is None:
-        raise OptionError(f'"{name}" lies in no file, so nothing tells whether it changed. Nothing was read.')
+        raise OptionError("no-source-file", f'"{name}" lies in no file, so nothing tells whether it changed.')
     file = Path(module.__file__)
     return _digest([file.parent if module.__package__ else file])
 
@@ -73,11 +74,12 @@ def _digest(places: Iterable[Path]) -> str:
 
 
 def digest_of_table(table: str) -> str:
-    """A table by its file or files; one that a server keeps is known by its URL alone."""
-    scheme, url, rest = table.partition("://")
+    """A table by its file or files, also where a URL names one; one that a server keeps is known by its URL alone."""
+    _, url, rest = table.partition("://")
     if not url:
         return digest_of(Path(table))
-    return f"{table} {digest_of(Path(rest).parent)}" if scheme == "duckdb" else table
+    file = next((place for place in (Path(rest), Path(rest).parent) if os.path.isfile(place)), None)
+    return table if file is None else f"{table} {digest_of(file)}"
 
 
 def digest_of(path: Path) -> str:
@@ -89,5 +91,7 @@ def digest_of(path: Path) -> str:
             with open(file, "rb") as opened:
                 digest.update(hashlib.file_digest(opened, "sha256").digest())
     except OSError as problem:
-        raise OptionError(f'"{path}" cannot be read ({(problem.strerror or "refused").lower()}).') from None
+        raise OptionError(
+            "cannot-read", f'"{path}" cannot be read ({(problem.strerror or "refused").lower()}).'
+        ) from None
     return digest.hexdigest()

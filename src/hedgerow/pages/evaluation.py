@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hedgerow.coded.domain import Counts
-from hedgerow.errors import listing
+from hedgerow.errors import counted, listing
 from hedgerow.pages.charts import MADE, REAL, Bar, heat_map, key, rows_of_bars
 from hedgerow.pages.distributions import Distribution
 from hedgerow.pages.markup import Content, Markup, joined, tag
@@ -85,9 +85,9 @@ def evaluation_page(view: EvaluationView) -> str:
         tag("h1", f"How close is the synthetic {view.name} to the real one?"),
         tag(
             "p",
-            f"{view.rows['real']:,} real rows beside {view.rows['synthetic']:,} synthetic rows, "
-            f"{view.columns} columns. Everything here is computed from real rows without noise. Keep it as you keep "
-            "the table; a method or an ε that is chosen by it is not covered by the guarantee.",
+            f"{counted(view.rows['real'], 'real row')} beside {counted(view.rows['synthetic'], 'synthetic row')}, "
+            f"{counted(view.columns, 'column')}. Everything here is computed from real rows without noise. Keep it as "
+            "you keep the table; a method or an ε that is chosen by it is not covered by the guarantee.",
         ),
         tag("p", f"Not compared, because they are invented or left out: {listing(view.never_read)}.")
         if view.never_read

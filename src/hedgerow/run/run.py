@@ -13,7 +13,7 @@ from hedgerow import __version__
 from hedgerow.budget.accounting import guarantee, whole
 from hedgerow.budget.amounts import Amount, Budget, Currency
 from hedgerow.coded.measurement import Answer
-from hedgerow.errors import OptionError, standing
+from hedgerow.errors import HedgerowError, OptionError, standing
 from hedgerow.methods import options, refuse_unreadable
 from hedgerow.methods.method import Method
 from hedgerow.private.account import Account
@@ -131,7 +131,7 @@ class Run:
         if getattr(self.method, "accounting", "gdp") == "gdp" or self.budget.currency is Currency.PURE:
             return self.budget.currency
         if ledger is not None:
-            raise OptionError("a ledger adds up μ² or ε; accounting=zcdp is for comparisons. Nothing was spent.")
+            raise OptionError("ledger-accounting", "a ledger adds up μ² or ε; accounting=zcdp is for comparisons.")
         return Currency.ZCDP
 
     def _debit(
@@ -178,7 +178,7 @@ def description(method: Method) -> dict[str, Any]:
     }
 
 
-def rehearse(run: Run, rows: int = 10_000) -> Release:
+def rehearse(run: Run, rows: int) -> Release:
     """The same run on `rows` made-up rows, uniform over the declared domain: what would be asked, at what noise.
 
     The private table is not opened. A method that adapts to its answers may take other turns on the real one.
@@ -187,7 +187,11 @@ def rehearse(run: Run, rows: int = 10_000) -> Release:
 
     schema = run.schema if run.public is None else with_public_groups(run.schema, run.public)
     engine = open_engine(_made_up(schema, rows))
-    release = replace(run, schema=schema, seed=0).release(engine, Mechanisms())
+    try:
+        release = replace(run, schema=schema, seed=0).release(engine, Mechanisms())
+    except HedgerowError as problem:
+        problem.standing = None  # what it spent is as made up as its rows
+        raise
     release.certificate = replace(release.certificate, void=REHEARSAL)
     return release
 

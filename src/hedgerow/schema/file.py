@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
+from hedgerow.errors import Fault
 from hedgerow.schema.arrays import is_text
 from hedgerow.schema.reading import as_text
 
@@ -34,7 +35,9 @@ def as_delimiter(value: Any) -> str:
     text = as_text(value)
     sign = _WORDS.get(text.lower(), text)
     if len(sign) != 1 or not sign.isascii() or sign.isalnum() or sign in '"\r\n\0':
-        raise ValueError(f'must be one sign such as ";", or tab, comma, semicolon, pipe, space, got "{text}"')
+        raise Fault(
+            "bad-delimiter", f'must be one sign such as ";", or tab, comma, semicolon, pipe, space, got "{text}"'
+        )
     return sign
 
 
@@ -43,7 +46,7 @@ def as_decimal(value: Any) -> str:
     text = as_text(value)
     sign = _WORDS.get(text.lower(), text)
     if sign not in (".", ","):
-        raise ValueError(f'must be "." or "," (point or comma), got "{text}"')
+        raise Fault("bad-decimal", f'must be "." or "," (point or comma), got "{text}"')
     return sign
 
 
@@ -55,7 +58,9 @@ def as_encoding(value: Any) -> str:
     except (LookupError, ValueError):
         known = False
     if not known:
-        raise ValueError(f'must be an encoding such as utf-8, utf-16, latin-1 or windows-1252, got "{text}"')
+        raise Fault(
+            "unknown-encoding", f'must be an encoding such as utf-8, utf-16, latin-1 or windows-1252, got "{text}"'
+        )
     return text
 
 
@@ -65,7 +70,7 @@ def as_signs(value: Any) -> Any:
     signs = tuple(as_text(each) for each in listed)
     for sign in signs:
         if not sign or re.search(r"[\d+-]", sign):
-            raise ValueError("must be texts without digits and without + or -, such as € or %")
+            raise Fault("bad-strip", "must be texts without digits and without + or -, such as € or %")
     return signs
 
 

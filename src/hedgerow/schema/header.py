@@ -38,8 +38,9 @@ def refuse_row(names: Sequence[str], what: str) -> None:
     if 4 * len(values) < len(names) or not values or list(names) in (counting[:-1], counting[1:]):
         return
     raise TableError(
+        "no-header",
         f"{len(values)} of the {len(names)} names in the header of {what} are numbers or dates, so it looks like a "
-        "row; nothing was written, and nothing else was read. Hint: give the table a header line."
+        "row. Hint: give the table a header line.",
     )
 
 
@@ -54,27 +55,29 @@ def refuse_twice(names: Sequence[str], what: str) -> None:
     for index, name in enumerate(names, 1):
         if name and first.setdefault(name, index) != index:
             raise TableError(
-                f"the columns {first[name]} and {index} of {what} have the same name. Nothing else was read. Hint: "
-                "rename one; if these are no names, the table lacks a header line."
+                "duplicate-column",
+                f"the columns {first[name]} and {index} of {what} have the same name. Hint: "
+                "rename one; if these are no names, the table lacks a header line.",
             )
 
 
 def refuse_lacking(header: Sequence[str], needed: Collection[str], declared: Collection[str], what: str) -> None:
     """Refuses a table without one of the needed columns."""
     if "" in needed and list(header).count("") > 1:
-        raise TableError(f"{what} has several columns without a name, and one is declared. Nothing else was read.")
+        raise TableError("duplicate-column", f"{what} has several columns without a name, and one is declared.")
     lacking = [name for name in needed if name not in header]
     if not lacking:
         return
     if not is_header(header, declared):
         raise TableError(
-            f"{what} lacks {len(lacking)} of the {len(needed)} columns that the schema declares. {_WITHHELD} Nothing "
-            "else was read."
+            "missing-column",
+            f"{what} lacks {len(lacking)} of the {len(needed)} columns that the schema declares. {_WITHHELD}",
         )
     strange = [name for name in header if name not in declared]
     raise TableError(
+        "missing-column",
         f"{what} lacks {quoted(lacking)}, which the schema declares; its columns: {listing(header)}."
-        f"{suggestion(lacking[0], strange)} No row was read."
+        f"{suggestion(lacking[0], strange)}",
     )
 
 

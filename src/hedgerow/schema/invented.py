@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
-from hedgerow.errors import SchemaError
+from hedgerow.errors import Fault, SchemaError
 from hedgerow.schema.explain import key_error, schema_error
 from hedgerow.schema.reading import Text, as_text
 
@@ -31,7 +31,7 @@ _RUN = re.compile("#+")
 def _as_short(value: Any) -> str:
     text = as_text(value)
     if len(text) > LONGEST:
-        raise ValueError(f"must have at most {LONGEST} letters")
+        raise Fault("text-too-long", f"must have at most {LONGEST} letters")
     return text
 
 
@@ -39,14 +39,14 @@ def _as_pattern(value: Any) -> str:
     text = _as_short(value)
     runs = _RUN.findall(text)
     if len(runs) != 1 or len(runs[0]) > 15:
-        raise ValueError('must hold one run of # for the number, at most 15, such as "C-######"')
+        raise Fault("bad-pattern", 'must hold one run of # for the number, at most 15, such as "C-######"')
     return text
 
 
 def _as_locale(value: Any) -> str:
     text = as_text(value)
     if not _LOCALE.fullmatch(text):
-        raise ValueError(f'must be a language and a country such as de_DE, got "{text}"')
+        raise Fault("unknown-locale", f'must be a language and a country such as de_DE, got "{text}"')
     return text
 
 
@@ -145,10 +145,10 @@ class Fake(Invented):
             from faker.config import AVAILABLE_LOCALES
         except ImportError:
             raise key_error(
-                path, "type: fake needs Faker. Nothing was read. Hint: pip install 'hedgerow[fake]'."
+                "missing-package", path, "type: fake needs Faker. Hint: pip install 'hedgerow[fake]'."
             ) from None
         if self.locale not in AVAILABLE_LOCALES:
-            raise key_error((*path, "locale"), f'Faker knows no "{self.locale}". Nothing was read.')
+            raise key_error("unknown-locale", (*path, "locale"), f'Faker knows no "{self.locale}".')
         return Faker(self.locale)
 
 
@@ -177,7 +177,7 @@ def _named(name: Any) -> str:
     try:
         return as_text(name)
     except ValueError as problem:
-        raise SchemaError(f"columns: a name {problem}.") from None
+        raise SchemaError("not-text", f"columns: a name {problem}.") from None
 
 
 def plain_invented(column: Invented) -> dict[str, Any]:

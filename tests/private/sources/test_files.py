@@ -15,12 +15,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hedgerow.coded.query import MarginalQuery
-from hedgerow.errors import SchemaError, TableError
 from hedgerow.private.engines import open_engine
 from hedgerow.private.evaluate.misfits import count_misfits
+from hedgerow.private.sources import source as source_module
 from hedgerow.private.sources.source import open_source
 from hedgerow.schema import Schema
 from hedgerow.schema.file import Cleaning, File, Written
+from refusals import refused
 
 CANARY = "canary-4711"
 LIMITS = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -242,22 +243,22 @@ columns:
 
 
 @pytest.mark.parametrize(
-    ("file", "words"),
+    ("file", "code", "where"),
     [
-        ('{delimeter: ";"}', 'file: unknown key "delimeter"; keys: delimiter, .* Did you mean "delimiter"'),
-        ("{delimiter: ab}", "file.delimiter: must be one sign"),
-        ('{delimiter: "\\""}', "file.delimiter: must be one sign"),
-        ("{decimal: ;}", 'file.decimal: must be "." or ","'),
-        ("{encoding: rot13}", "file.encoding: must be an encoding such as"),
-        ("{encoding: utf-7}", "file.encoding: must be an encoding such as"),
-        ("{strip: [.]}", 'file.strip: "." is the decimal sign'),
-        ('{strip: ["1"]}', "file.strip: must be texts without digits"),
-        ("{strip: [[a]]}", "file.strip: must be text"),
-        ("csv", "file: must be a mapping"),
+        ('{delimeter: ";"}', "unknown-key", 'file: unknown key "delimeter"'),
+        ("{delimiter: ab}", "bad-delimiter", "file.delimiter: "),
+        ('{delimiter: "\\""}', "bad-delimiter", "file.delimiter: "),
+        ("{decimal: ;}", "bad-decimal", "file.decimal: "),
+        ("{encoding: rot13}", "unknown-encoding", "file.encoding: "),
+        ("{encoding: utf-7}", "unknown-encoding", "file.encoding: "),
+        ("{strip: [.]}", "strips-decimal", 'file.strip: "."'),
+        ('{strip: ["1"]}', "bad-strip", "file.strip: "),
+        ("{strip: [[a]]}", "not-text", "file.strip: "),
+        ("csv", "not-a-mapping", "file: "),
     ],
 )
-def test_a_file_that_is_declared_wrongly_is_refused_with_its_line(file, words):
-    with pytest.raises(SchemaError, match=f"^schema, line 1: {words}"):
+def test_a_file_that_is_declared_wrongly_is_refused_with_its_line(file, code, where):
+    with refused(code, f"schema, line 1: {where}"):
         Schema.parse(f"file: {file}\ncolumns: {{x: {{type: number, min: 0, max: 1, bins: 2}}}}\n")
 
 
@@ -282,14 +283,14 @@ def test_a_column_without_a_name_need_not_be_declared(tmp_path):
         schema.check_header(source.header())
         assert len(next(iter(source.batches(["a"])))) == 1
     (tmp_path / "t.csv").write_text(",a,\n1,2,3\n")
-    with pytest.raises(TableError, match="several columns without a name"):
+    with refused("duplicate-column"):
         list(open_source(tmp_path / "t.csv").batches(["", "a"]))
 
 
 def test_strip_is_not_for_databases():
     schema = Schema.parse("columns: {x: {type: integer, min: 0, max: 9, strip: '%'}}")
     for opened in (open_engine, open_source):
-        with pytest.raises(TableError, match=r'`strip`, for the column "x", is for files.*name a view'):
+        with refused("strip-in-database", '"x"'):
             opened("duckdb://none.db/t", schema.written)
 
 
@@ -312,13 +313,13 @@ def test_a_cell_is_text_by_itself(tmp_path):
 def test_which_sheet_is_said_and_not_guessed(tmp_path):
     path = tmp_path / "t.xlsx"
     workbook(path, [["a"], [1]], [f"first {CANARY}", "second"])
-    with pytest.raises(TableError, match=r"has several sheets.*--file sheet=1") as caught:
+    with refused("which-sheet") as caught:
         open_source(path)
     assert CANARY not in str(caught.value)
     for sheet in ("2", "second"):
         assert open_source(path, Written(File(sheet=sheet))).header() == ("a",)
     for sheet in ("3", "0", "third"):
-        with pytest.raises(TableError, match=f'has no sheet "{sheet}". No row was read') as caught:
+        with refused("unknown-sheet", f'"{sheet}"') as caught:
             open_source(path, Written(File(sheet=sheet)))
         assert CANARY not in str(caught.value)
 
@@ -357,7 +358,7 @@ def test_a_workbook_that_unpacks_to_more_than_there_is_is_refused(rows, tmp_path
     assert open_source(path).header() == ("1",)
     path.write_bytes(book_of(rows))
     assert path.stat().st_size < 1 << 20
-    with pytest.raises(TableError, match="cannot be read in 32 MB, half of --max-memory, or it is damaged"):
+    with refused("table-too-large", "32 MB"):
         open_source(path, memory=1 << 26)
 
 
@@ -367,7 +368,7 @@ def test_a_reader_that_is_not_installed_is_named_with_its_extra(ending, extra, t
         (tmp_path / f"{module}.py").write_text("raise ImportError\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     (tmp_path / f"t.{ending}").write_bytes(b"x")
-    with pytest.raises(TableError, match=rf"pip install 'hedgerow\[{extra}\]'"):
+    with refused("missing-package", f"hedgerow[{extra}]"):
         open_source(tmp_path / f"t.{ending}")
 
 
@@ -405,16 +406,18 @@ def test_a_large_file_comes_in_parts(tmp_path):
 
 
 @pytest.mark.parametrize("codec", ["gzip", "zstd"])
-def test_a_packed_file_is_unpacked_piece_by_piece(codec, tmp_path):
+def test_a_packed_file_is_unpacked_piece_by_piece(codec, tmp_path, monkeypatch):
+    """Arrow reads 32 blocks ahead at most, whatever the file unpacks to: 8 of these 64 MB."""
+    monkeypatch.setattr(source_module, "_CSV_BLOCK", 1 << 18)
     path = tmp_path / f"t.csv{'.gz' if codec == 'gzip' else '.zst'}"
-    path.write_bytes(packed(codec)(b"a,b\n" + (b"x" * 1000 + b",2\n") * (1 << 18)))
+    path.write_bytes(packed(codec)(b"a,b\n" + (b"x" * 1000 + b",2\n") * (1 << 16)))
     assert path.stat().st_size < 1 << 20
     most = rows = 0
     before = pa.total_allocated_bytes()
     for batch in open_source(path).batches(["a", "b"]):
         most, rows = max(most, pa.total_allocated_bytes() - before), rows + batch.num_rows
-    assert rows == 1 << 18
-    assert most < 1 << 27
+    assert rows == 1 << 16
+    assert most < 1 << 25
 
 
 @pytest.mark.parametrize("cut", [100, 1000])
@@ -425,5 +428,5 @@ def test_a_packed_file_that_is_cut_short_or_goes_on_is_refused(codec, cut, tmp_p
     path = tmp_path / f"t.csv{ {'gzip': '.gz', 'zstd': '.zst', 'bz2': '.bz2'}[codec] }"
     for damaged in (content[: cut * 5], content + b"rubbish" * 3):
         path.write_bytes(damaged)
-        with pytest.raises(TableError, match=r"t\.csv"):
+        with refused("unreadable-table", "t.csv"):
             list(open_source(path).batches(["a", "b"]))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.errors import TableError
-from hedgerow.foreign import imported
 from hedgerow.schema.file import Written
 
 if TYPE_CHECKING:
@@ -27,6 +25,7 @@ def open_engine(
     is what the whole run may take: a sixteenth of it may hold coded rows, further ones go to disk.
     """
     from hedgerow.private.engines.arrow import ArrowEngine
+    from hedgerow.private.engines.elsewhere import engine_elsewhere, open_elsewhere
     from hedgerow.private.engines.engine import Engine
     from hedgerow.private.engines.sql.location import is_url, open_database
     from hedgerow.private.sources.source import open_source, refuse_strip
@@ -34,23 +33,12 @@ def open_engine(
     if isinstance(table, Engine):
         return table
     if is_url(table):
-        scheme, location = table.split("://", 1)
-        if ":" in scheme:
-            return _made_elsewhere(scheme, location, bounding_key=bounding_key, memory=memory)
         refuse_strip(written)
+        if engine_elsewhere(table) is not None:
+            return open_elsewhere(table, bounding_key=bounding_key, memory=memory)
         database = open_database(table, memory)
         from hedgerow.private.engines.sql.engine import SqlEngine
 
         return SqlEngine(database, bounding_key=bounding_key, memory=memory)
     source = open_source(table, written, memory=memory)
     return ArrowEngine(source, bounding_key=bounding_key, memory=memory // 16)
-
-
-def _made_elsewhere(name: str, location: str, **given: Any) -> Engine:
-    """An engine of a class that its user named."""
-    from hedgerow.private.engines.engine import Engine
-
-    engine = imported(name, "engine")(location, **given)
-    if not isinstance(engine, Engine):
-        raise TableError(f'"{name}" is not an engine: it lacks one of header, prepare, people_per_value and count.')
-    return engine

@@ -108,8 +108,10 @@ class Metric:
     """What has to be named, or installed."""
     draws: bool = False
     """Whether it looks at rows that the seed draws: then another order of the rows is like another seed."""
+    compared: bool = False
+    """Whether a comparison computes it where no metrics are named and its needs are met."""
 
 
-def distance(name: str, compute: Distance, figure: Figure, draws: bool = False) -> Metric:
+def distance(name: str, compute: Distance, figure: Figure, draws: bool = False, compared: bool = False) -> Metric:
     """The metric that is one number, of the name of the metric."""
-    return Metric(name, lambda c: {name: compute(*c.tables, c.seed)}, {name: figure}, draws=draws)
+    return Metric(name, lambda c: {name: compute(*c.tables, c.seed)}, {name: figure}, draws=draws, compared=compared)

@@ -88,18 +88,22 @@ class ApartSource:
         if code == LACKING:
             package, extra = ("pyreadstat", "draft") if self._labelled else ("python-calamine", "excel")
             return TableError(
-                f"{self._what} needs {package} to be read. Nothing was read. Hint: pip install 'hedgerow[{extra}]'."
+                "missing-package", f"{self._what} needs {package} to be read. Hint: pip install 'hedgerow[{extra}]'."
             )
         if code == SHEETS:
             return TableError(
-                f"{self._what} has several sheets. No row was read. Hint: say which one by its name or number, with "
-                "--file sheet=1, or file: {sheet: 1} in the schema."
+                "which-sheet",
+                f"{self._what} has several sheets. Hint: say which one by its name or number, with --file sheet=1, or "
+                "file: {sheet: 1} in the schema.",
             )
         if code == UNKNOWN_SHEET:
-            return TableError(f'{self._what} has no sheet "{self._file.sheet}". No row was read.')
+            return TableError("unknown-sheet", f'{self._what} has no sheet "{self._file.sheet}".')
         if code in (TOO_LARGE, -signal.SIGABRT):
             return TableError(
+                "table-too-large",
                 f"{self._what} cannot be read in {self._memory >> 20:,} MB, half of --max-memory, or it is damaged. "
-                "Hint: give more memory, or save it as .parquet or .csv, which are read piece by piece."
+                "Hint: give more memory, or save it as .parquet or .csv, which are read piece by piece.",
             )
-        return TableError(f"{self._what} cannot be read: it is damaged, incomplete, or of another kind.")
+        return TableError(
+            "unreadable-table", f"{self._what} cannot be read: it is damaged, incomplete, or of another kind."
+        )

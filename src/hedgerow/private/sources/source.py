@@ -23,6 +23,7 @@ from typing import Any, Protocol, runtime_checkable
 import pyarrow as pa
 
 from hedgerow.errors import TableError
+from hedgerow.private.engines.elsewhere import engine_elsewhere, open_elsewhere, rows_elsewhere
 from hedgerow.private.engines.sql.location import is_url, open_database
 from hedgerow.private.identity import spelled_objects
 from hedgerow.private.sources.validation import validated
@@ -35,7 +36,7 @@ BATCH_ROWS = 1 << 16
 _CSV_BLOCK = 1 << 22
 _LONGEST_HEADER = 1 << 20
 _ARROW_FILE = b"ARROW1"
-_DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
+DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
 """Text files by their ending, and what separates their fields unless something else is declared."""
 _PACKED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 _WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
@@ -95,8 +96,9 @@ def refuse_strip(written: Written) -> None:
     stripped = [name for name, cleaning in written.columns.items() if cleaning.strip]
     if stripped:
         raise TableError(
-            f'`strip`, for the column "{stripped[0]}", is for files; a database gives values as they are. Nothing was '
-            "read. Hint: name a view in which the column is a number."
+            "strip-in-database",
+            f'`strip`, for the column "{stripped[0]}", is for files; a database gives values as they are. Hint: name a '
+            "view in which the column is a number.",
         )
 
 
@@ -110,7 +112,14 @@ def _open(table: Any, file: File, memory: int) -> Source:
         table = pa.Table.from_batches([pa.record_batch(table)])
     if hasattr(table, "__arrow_c_stream__"):
         return StreamSource(table)
-    raise TableError(f"a table cannot be read from a {type(table).__name__}; give {_KINDS}. Nothing was read.")
+    raise TableError("unknown-table-kind", f"a table cannot be read from a {type(table).__name__}; give {_KINDS}.")
+
+
+def header_of(table: Any, written: Written = PLAIN) -> tuple[str, ...]:
+    """The column names of a table, from its header or metadata alone; also where no row may leave."""
+    if engine_elsewhere(table) is not None:
+        return open_elsewhere(table).header()
+    return open_source(table, written).header()
 
 
 def open_synthetic(table: Any) -> Source:
@@ -132,24 +141,24 @@ def parquet_files(folder: Path) -> list[Path]:
 
 def _open_path(given: str, file: File, memory: int) -> Source:
     if is_url(given):
-        return open_database(given)
+        return open_database(given) if engine_elsewhere(given) is None else rows_elsewhere(given)
     path = Path(given)
     if not path.exists():
-        raise TableError(f'the table "{path}" does not exist. Nothing was read.')
+        raise TableError("no-such-table", f'the table "{path}" does not exist.')
     if path.is_dir():
         files = parquet_files(path)
         if not files:
-            raise TableError(f'the folder "{path}" holds no .parquet file. Nothing was read.')
+            raise TableError("no-parquet", f'the folder "{path}" holds no .parquet file.')
         return ParquetSource(path, files)
     if path.stat().st_size == 0:
-        raise TableError(f'the table "{path}" is an empty file.')
+        raise TableError("empty-file", f'the table "{path}" is an empty file.')
     name, packed = path.name.lower(), None
     for ending, how in _PACKED.items():
         if name.endswith(ending):
             name, packed = name.removesuffix(ending), how
     ending = Path(name).suffix
-    if ending in _DELIMITERS:
-        return TextSource(path, file, _DELIMITERS[ending], packed)
+    if ending in DELIMITERS:
+        return TextSource(path, file, DELIMITERS[ending], packed)
     if packed is None and ending in (".parquet", ".pq"):
         return ParquetSource(path, [path])
     if packed is None and ending in (".arrow", ".feather", ".ipc"):
@@ -158,7 +167,10 @@ def _open_path(given: str, file: File, memory: int) -> Source:
         from hedgerow.private.sources.apart import ApartSource
 
         return ApartSource(path, file, memory)
-    raise TableError(f'the kind of table "{path}" cannot be told from its name; give {_SUFFIXES}. Nothing was read.')
+    raise TableError(
+        "unknown-table-kind",
+        f'the kind of table "{path}" cannot be told from its name; give {_SUFFIXES}.',
+    )
 
 
 def _hidden(path: Path) -> bool:
@@ -202,12 +214,13 @@ class TextSource:
             names = next(records, [])
             self._header_alone = not rest and not file.read(1) and next(records, None) is None
         if not names:
-            raise TableError(f"{self._what} has no header line.")
+            raise TableError("no-header", f"{self._what} has no header line.")
         if any("\0" in name or "\ufffd" in name for name in names):
             hint = "utf-16" if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "windows-1252"
             raise TableError(
-                f'the header of "{self._path}" is not {self._encoding.upper()} text. No row was read. Hint: if it is '
-                f"{hint}, add --file encoding={hint}, or file: {{encoding: {hint}}} to the schema."
+                "wrong-encoding",
+                f'the header of "{self._path}" is not {self._encoding.upper()} text. Hint: if it is {hint}, add --file '
+                f"encoding={hint}, or file: {{encoding: {hint}}} to the schema.",
             )
         return names
 
@@ -216,11 +229,12 @@ class TextSource:
         found = {sign: names[0].count(sign) for sign in _LIKELY if sign in names[0]} if len(names) == 1 else {}
         if found:
             sign = max(found, key=lambda each: found[each])
-            shown = f'"{sign}"' if sign.isprintable() else "a tab"
+            shown, named = f'"{sign}"' if sign.isprintable() else "a tab", _LIKELY[sign]
             raise TableError(
+                "wrong-delimiter",
                 f"{self._what} has one column where {_LIKELY[self._delimiter]}s separate columns; its delimiter is "
-                f"probably {shown}. No row was read. Hint: add --file delimiter={_LIKELY[sign]}, or file: {{delimiter: "
-                f"{_LIKELY[sign]}}} to the schema; --file delimiter={_LIKELY[self._delimiter]} if it is one column."
+                f"probably {shown}. Hint: add --file delimiter={named}, or file: {{delimiter: {named}}} to the schema; "
+                f"--file delimiter={_LIKELY[self._delimiter]} if it is one column.",
             )
 
     def _refuse_damage(self) -> None:
@@ -232,7 +246,7 @@ class TextSource:
                 quotes += _decoded(decoder, piece, self._what, self._encoding).count('"')
             _decoded(decoder, b"", self._what, self._encoding)
         if quotes % 2:
-            raise TableError(f"{self._what} has a quote that is never closed. Nothing was spent.")
+            raise TableError("open-quote", f"{self._what} has a quote that is never closed.")
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         from pyarrow import csv as arrow_csv
@@ -265,8 +279,9 @@ class TextSource:
                     raise
                 row, expected, got = map(int, ragged.groups())
                 raise TableError(
+                    "ragged-row",
                     f"row {row} of {self._what} has {got} fields where the header has {expected}. "
-                    f"Hint: a field that holds a {_LIKELY.get(self._delimiter, 'delimiter')} must stand in quotes."
+                    f"Hint: a field that holds a {_LIKELY.get(self._delimiter, 'delimiter')} must stand in quotes.",
                 ) from None
 
 
@@ -328,7 +343,8 @@ class ParquetSource:
         for file in files[1:]:
             if set(self._names(file)) != set(self._header):
                 raise TableError(
-                    f'the files of {self._what} differ in their columns: "{files[0].name}", "{file.name}".'
+                    "files-differ",
+                    f'the files of {self._what} differ in their columns: "{files[0].name}", "{file.name}".',
                 )
 
     @staticmethod
@@ -442,7 +458,9 @@ class FrameSource:
         try:
             array = pa.array(values, from_pandas=True)
         except (pa.ArrowException, TypeError, ValueError):
-            raise TableError(f'the column "{name}" of the frame has a type that cannot be read.') from None
+            raise TableError(
+                "column-type", f'the column "{name}" of the frame has a type that cannot be read.'
+            ) from None
         return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
@@ -471,7 +489,7 @@ class StreamSource:
         if reader is not None:
             return reader
         if isinstance(self._table, pa.RecordBatchReader):
-            raise TableError("a RecordBatchReader can be read once only; make another, or give a table.")
+            raise TableError("read-once", "a RecordBatchReader can be read once only; make another, or give a table.")
         return pa.RecordBatchReader.from_stream(self._table)
 
 
@@ -480,8 +498,9 @@ def _decoded(decoder: codecs.IncrementalDecoder, piece: bytes, what: str, encodi
         return decoder.decode(piece, final=not piece)
     except UnicodeError:
         raise TableError(
-            f"{what} is not {encoding.upper()} text. Nothing was spent. Hint: save it as UTF-8, or say how it is "
-            "written, for example --file encoding=windows-1252."
+            "wrong-encoding",
+            f"{what} is not {encoding.upper()} text. Hint: save it as UTF-8, or say how it is written, for example "
+            "--file encoding=windows-1252.",
         ) from None
 
 
@@ -508,12 +527,13 @@ def _reading(what: str, expected: str = "it is damaged, incomplete, or of anothe
         yield
     except pa.ArrowMemoryError:
         raise TableError(
+            "unreadable-table",
             f"{what} cannot be read: it asks for more memory than there is, so it is damaged or holds too many rows in "
-            "one batch."
+            "one batch.",
         ) from None
     except MemoryError:
         raise
     except (pa.ArrowException, OSError, EOFError, UnicodeError, zlib.error, csv.Error) as error:
         code = getattr(error, "errno", None)
         reason = os.strerror(code).lower() if code else expected
-        raise TableError(f"{what} cannot be read: {reason}.") from None
+        raise TableError("unreadable-table", f"{what} cannot be read: {reason}.") from None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hedgerow.errors import OptionError, SchemaError, TableError, listing
+from hedgerow.errors import OptionError, SchemaError, TableError, listing, standing
 from hedgerow.schema.document import Block, Flow, write_yaml
 from hedgerow.schema.draft.catalogue import read_catalogue
 from hedgerow.schema.draft.codebook import read_codebook
@@ -71,18 +71,27 @@ def draft_schema(
 
     `file` is how the table is written, which the schema then says.
     """
+    with standing(lambda: "Nothing was written."):
+        return _drafted(header, sources, dataset, file or File(), public_batches)
+
+
+def _drafted(
+    header: Sequence[str], sources: Sequence[str], dataset: str | None, file: File, public_batches: Batches | None
+) -> Draft:
     refuse_row(header, "the table")
     named = [name for name in header if not is_nameless(name)]
     if len(set(named)) != len(named):
-        raise TableError("the table has two columns of the same name; a schema cannot tell them apart.")
+        raise TableError(
+            "duplicate-column", "the table has two columns of the same name; a schema cannot tell them apart."
+        )
     if not named:
-        raise TableError("no column of the table has a name. Nothing was written.")
+        raise TableError("no-column", "no column of the table has a name.")
     said = [(source, read_source(source, public_batches)) for source in sources]
     columns = {name: complete(_put_together(name, said)) for name in named}
     for name, declaration in columns.items():
         _check(name, declaration)
     waiting = tuple(name for name, declaration in columns.items() if not is_complete(declaration))
-    text = _write(dataset, file or File(), columns, sources, len(header) - len(named))
+    text = _write(dataset, file, columns, sources, len(header) - len(named))
     return Draft(text, tuple(columns), waiting)
 
 
@@ -90,13 +99,13 @@ def read_source(source: str, public_batches: Batches | None) -> Findings:
     """What one source says, by column. The kind of source follows from how it is written."""
     if source.startswith("public:"):
         if public_batches is None:
-            raise OptionError(f'"{source}" needs a way to open public tables.')
+            raise OptionError("public-table-not-opened", f'"{source}" needs a way to open public tables.')
         return read_public_table(public_batches(source.removeprefix("public:")))
     path = Path(source)
     if ":" in source and not path.exists() and "/" not in source:
         return read_model(source)
     if not path.is_file():
-        raise OptionError(f'the source "{source}" is not a file. Nothing was written.')
+        raise OptionError("no-such-source", f'the source "{source}" is not a file.')
     return _reader(path)(path)
 
 
@@ -111,8 +120,9 @@ def _reader(path: Path) -> Callable[[Path], Findings]:
     ending = path.suffix.lower()
     if ending not in readers:
         raise OptionError(
+            "unknown-source",
             f'"{path.name}" is not a source that can be read; sources: {listing(readers, most=20)}, module:Model, '
-            "public:TABLE. Nothing was written."
+            "public:TABLE.",
         )
     return readers[ending]
 
@@ -134,7 +144,7 @@ def _check(name: str, declaration: Declaration) -> None:
     try:
         Schema(columns={name: declaration})
     except SchemaError as error:
-        raise SchemaError(f"{declaration.get('source', 'the draft')}: {error} Nothing was written.") from None
+        raise SchemaError(error.code, f"{declaration.get('source', 'the draft')}: {error}") from None
 
 
 def _write(

@@ -34,13 +34,13 @@ def _metadata(path: Path) -> Any:
         import pyreadstat
     except ImportError:
         raise OptionError(
-            "reading SPSS, Stata and SAS labels needs pyreadstat: pip install 'hedgerow[draft]'."
+            "missing-package", "reading SPSS, Stata and SAS labels needs pyreadstat: pip install 'hedgerow[draft]'."
         ) from None
     try:
         read, options = how_to_read(path)
         return getattr(pyreadstat, read)(str(path), metadataonly=True, **options)[1]
     except Exception:  # the reader's own text could quote the file's content
-        raise OptionError(f'"{path.name}" cannot be read as a {path.suffix} file. Nothing was written.') from None
+        raise OptionError("cannot-read", f'"{path.name}" cannot be read as a {path.suffix} file.') from None
 
 
 def how_to_read(path: Path) -> tuple[str, dict[str, Any]]:
