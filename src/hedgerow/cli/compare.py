@@ -14,7 +14,7 @@ import typer
 from hedgerow.budget.amounts import Budget
 from hedgerow.cli.doubts import warn
 from hedgerow.cli.evaluate import PRIVATE
-from hedgerow.cli.options import Delta, Json, Quiet, SchemaName, seconds, size, words
+from hedgerow.cli.options import Delta, FileKeys, Json, Quiet, SchemaName, file_keys, seconds, size, words
 from hedgerow.errors import OptionError, unread
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def compare(
     table: Annotated[str, typer.Argument(help="The private table.")],
     schema: SchemaName,
     out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the results; one that exists is gone on with.")],
+    file: FileKeys = None,
     methods: Annotated[str, typer.Option(help="Comma-separated; package.module:Class for one made elsewhere.")] = (
         "hedge,aim,mst"
     ),
@@ -74,6 +75,7 @@ def compare(
             metrics=tuple(settled_metrics(wanted, target, ())),
             delta=delta,
             options=_options_by_method(set_ or []),
+            file=file_keys(file),
             tables=tuple(ForeignTable.parse(each) for each in tables or []),
             public=public,
             target=target,

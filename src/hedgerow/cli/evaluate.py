@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from hedgerow.cli.options import AllowColumn, Json, Quiet, words
-from hedgerow.errors import counted, unread
+from hedgerow.cli.options import AllowColumn, FileKeys, Json, Quiet, file_keys, words
+from hedgerow.errors import counted, listing, unread, visible
 from hedgerow.private.evaluate import METRICS
 
 PRIVATE = (
@@ -25,6 +25,7 @@ def evaluate(
         list[str],
         typer.Option("-s", "--schema", help="The schema (presets after a file), or the release that holds it."),
     ],
+    file: FileKeys = None,
     metrics: Annotated[
         str | None,
         typer.Option(
@@ -70,6 +71,7 @@ def evaluate(
         real,
         synthetic,
         schema[0] if len(schema) == 1 else tuple(schema),
+        file=file_keys(file),
         metrics=list(chosen.values()),
         target=target,
         identifiers=known,
@@ -85,6 +87,8 @@ def evaluate(
     rows = found["rows"]
     sides = f"{counted(rows['real'], 'real row')}, {counted(rows['synthetic'], 'synthetic row')}"
     print(f"{sides}, {counted(found['columns'], 'column')}")
+    if "never_read" in found:
+        print(visible(f"not compared, because they are invented or left out: {listing(found['never_read'])}"))
     for name, figure in shown_figures(chosen.values()).items():
         print(f"{name:18} {figure.text(found[name]):>8}  {figure.meaning}{figure.sampled(found['attributes'])}")
     if report is not None:

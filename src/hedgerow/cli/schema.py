@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from hedgerow.cli.options import AllowColumn
+from hedgerow.cli.options import AllowColumn, FileKeys, file_keys
 
 app = typer.Typer(help="What the publisher declares about a table.", no_args_is_help=True)
 
@@ -26,6 +27,7 @@ def draft(
             "times; earlier ones win.",
         ),
     ] = None,
+    file: FileKeys = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
 ) -> None:
     """Write a schema with the names of the header and everything that public sources say; the rest is TODO."""
@@ -35,27 +37,49 @@ def draft(
     from hedgerow.release.files import whole_file
     from hedgerow.run.outputs import check_outputs
     from hedgerow.schema.draft import draft_schema
+    from hedgerow.schema.draft.labels import LABELLED
+    from hedgerow.schema.file import Cleaning, Written
+    from hedgerow.schema.schema import declared_file
 
     named = {f'source "{source}"': source.removeprefix("public:") for source in sources or []}
     with unread():
         check_outputs([(out, ())], {"table": table, **named}, overwrite=overwrite)
-        header = header_of(table)
+        written = Written(declared_file(file_keys(file)))
+        header = header_of(table, written)
 
     def public_batches(name: str) -> Iterator[Any]:
         refuse_as_public(name, table)
-        public = open_source(name)
-        return public.batches(public.header())
+        names = open_source(name, written).header()
+        everywhere = Written(written.file, dict.fromkeys(names, Cleaning(written.file.strip, written.file.decimal)))
+        return open_source(name, everywhere).batches(names)
 
-    made = draft_schema(header, sources or [], dataset=Path(table).stem, public_batches=public_batches)
+    made = draft_schema(
+        header,
+        sources or [],
+        dataset=_dataset(table),
+        file=written.file,
+        public_batches=public_batches,
+    )
     with whole_file(out, replace=overwrite) as partial:
         partial.write_text(made.text, encoding="utf-8")
     print(f"{out}: {made.summary}")
+    if Path(table).suffix.lower() in LABELLED and table not in (sources or []):
+        print(f"hint: --from {table} takes what its labels and formats say, too.", file=sys.stderr)
+
+
+def _dataset(table: str) -> str:
+    """people, of people.csv and of people.csv.gz."""
+    from hedgerow.private.sources.source import DELIMITERS
+
+    name = Path(table).stem
+    return Path(name).stem if Path(name).suffix.lower() in DELIMITERS else name
 
 
 @app.command()
 def check(
     schema: Annotated[list[str], typer.Option("--schema", "-s", help="The schema file; presets after it.")],
     table: Annotated[str | None, typer.Argument(help="A table; without --private only its header is read.")] = None,
+    file: FileKeys = None,
     private: Annotated[
         Path | None,
         typer.Option(dir_okay=False, help="Count misfits in the rows and write this PRIVATE page about them."),
@@ -77,7 +101,7 @@ def check(
                 raise OptionError("missing-table", "--private counts misfits in a table's rows; name the table.")
             inputs: dict[str, str | Path | None] = {"private table": table, "schema": schema[0], "ledger": ledger}
             check_outputs([(private, ())], inputs, overwrite=overwrite)
-    declared = Schema.load(schema[0] if len(schema) == 1 else tuple(schema))
+    declared = Schema.load(schema[0] if len(schema) == 1 else tuple(schema)).with_file(file_keys(file))
     said = find(tuple(schema))
     for note in () if said is None else said.notes:
         print(note)
@@ -89,14 +113,14 @@ def check(
     from hedgerow.private.sources.source import described, header_of, open_source
 
     with unread():
-        declared.check_header(header_of(table), described(table))
+        declared.check_header(header_of(table, declared.written), described(table))
     if private is None:
         print(f"{named}: {columns}, found in the header of {table}; no row was read")
         return
     from hedgerow.private.evaluate.misfits import write_misfits
 
     with unread():
-        source = open_source(table)
+        source = open_source(table, declared.written)
     if ledger is not None:
         from hedgerow.cli.ledger import say_what_is_torn
         from hedgerow.private.ledger import note_exact_access

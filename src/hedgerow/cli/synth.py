@@ -14,7 +14,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hedgerow.cli.doubts import warn
-from hedgerow.cli.options import AllowColumn, Delta, Json, Quiet, SchemaNames, seconds, settings, size
+from hedgerow.cli.options import (
+    AllowColumn,
+    Delta,
+    FileKeys,
+    Json,
+    Quiet,
+    SchemaNames,
+    file_keys,
+    seconds,
+    settings,
+    size,
+)
 from hedgerow.cli.runs import wanted
 from hedgerow.errors import OptionError, counted, unread, visible
 from hedgerow.progress import Limits, peak_rss_mb
@@ -31,7 +42,10 @@ if TYPE_CHECKING:
 def synth(
     table: Annotated[
         str,
-        typer.Argument(help="CSV, Parquet or Arrow file, a folder of Parquet files, or a URL: duckdb://FILE/TABLE."),
+        typer.Argument(
+            help="CSV or other text, Parquet, Arrow, Excel, SPSS, Stata or SAS file, a folder of Parquet files, or a "
+            "URL: duckdb://FILE/TABLE."
+        ),
     ],
     schema: SchemaNames,
     epsilon: Annotated[
@@ -46,6 +60,7 @@ def synth(
     out: Annotated[
         Path | None, typer.Option("-o", "--out", dir_okay=False, help=".csv, .parquet or .arrow file to write.")
     ] = None,
+    file: FileKeys = None,
     delta: Delta = 1e-9,
     method: Annotated[str | None, typer.Option("-m", "--method", help="See: hedgerow methods.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="Method option, option=value; repeatable.")] = None,
@@ -116,6 +131,7 @@ def synth(
                 budget=Budget(each.epsilon, each.delta),
                 method=method or DEFAULT,
                 options=settings([*(set_ or []), *asked]),
+                file=file_keys(file),
                 public=public,
                 ledger=None if dry_run else ledger,
                 limits=Limits(size(max_memory), None if max_time is None else seconds(max_time)),

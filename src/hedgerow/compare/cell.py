@@ -37,16 +37,16 @@ def run_cell(plan: Plan, cell: Cell, journal: Path | None = None) -> dict[str, A
     """Make (or read) the synthetic table, note what that took, and compare it with the real one."""
     from hedgerow.private.evaluate import Comparison, find
     from hedgerow.private.evaluate.evaluation import figures_of
-    from hedgerow.schema import Schema
 
-    encoding = Schema.load(plan.schema).encoding()
+    encoding = plan.declared.encoding()
     wall, cpu = time.perf_counter(), time.process_time()
     synthetic: CodedTable | None = None
     if cell.kind == "method":
         rows = plan.request(cell, journal).checked().release().sample(seed=plan.paired(cell.run)[0])
         synthetic = encoding.encode(rows.combine_chunks())
     took = {"cpu_s": time.process_time() - cpu, "wall_s": time.perf_counter() - wall, "peak_mb": peak_rss_mb()}
-    real = coded_rows(with_columns_of(encoding, open_source(plan.table), "real"), encoding, "real")
+    private = open_source(plan.table, plan.declared.written, memory=plan.max_memory)
+    real = coded_rows(with_columns_of(encoding, private, "real"), encoding, "real")
     if cell.kind == "floor":
         synthetic = floor(cell.name, real, plan.paired(cell.run)[0])
     elif cell.kind == "table":

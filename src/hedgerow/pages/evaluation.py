@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hedgerow.coded.domain import Counts
-from hedgerow.errors import counted
+from hedgerow.errors import counted, listing
 from hedgerow.pages.charts import MADE, REAL, Bar, heat_map, key, rows_of_bars
 from hedgerow.pages.distributions import Distribution
 from hedgerow.pages.markup import Content, Markup, joined, tag
@@ -64,6 +64,8 @@ class EvaluationView:
     learnt: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """By machine, the share of real rows misclassified after training on synthetic and on real rows."""
     majority: float | None = None
+    never_read: Sequence[str] = ()
+    """Columns that are invented, or left out, and so not compared."""
 
 
 def evaluation_page(view: EvaluationView) -> str:
@@ -87,6 +89,9 @@ def evaluation_page(view: EvaluationView) -> str:
             f"{counted(view.columns, 'column')}. Everything here is computed from real rows without noise. Keep it as "
             "you keep the table; a method or an ε that is chosen by it is not covered by the guarantee.",
         ),
+        tag("p", f"Not compared, because they are invented or left out: {listing(view.never_read)}.")
+        if view.never_read
+        else "",
         contents((name, title) for name, title, _ in parts),
         [section(name, title, content) for name, title, content in parts],
     )

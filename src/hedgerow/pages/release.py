@@ -15,6 +15,7 @@ from hedgerow.budget.accounting import Charge
 from hedgerow.coded.domain import CodedTable, Counts, IntArray
 from hedgerow.coded.measurement import Measurement
 from hedgerow.coded.query import MarginalQuery
+from hedgerow.errors import listing
 from hedgerow.models.model import BLOCK_ROWS, block_rng
 from hedgerow.pages.charts import MADE, REAL, colour, key, stacked
 from hedgerow.pages.distributions import MOST_CODES, Distribution
@@ -56,12 +57,22 @@ def release_page(release: Release, rows: int | None = None, seed: int = 0) -> st
         tag("h1", f"A synthetic version of {name}"),
         tag(
             "p",
-            f"{published:,} made-up rows with {len(release.encoding.columns)} columns, drawn from a model that was "
-            "fitted to noisy counts. No row stands for a person.",
+            f"{published:,} made-up rows with {len(release.encoding.arrow_schema)} columns, drawn from a model that "
+            "was fitted to noisy counts. No row stands for a person.",
         ),
+        _invented(release),
         contents((anchor, title) for anchor, title, _ in parts),
         [section(anchor, title, content) for anchor, title, content in parts],
     )
+
+
+def _invented(release: Release) -> Content:
+    """The columns that were never read, and what stands in them."""
+    invented = release.schema.invented
+    if not invented:
+        return ""
+    said = listing((f"{name} ({column.fate})" for name, column in invented.items()), most=40)
+    return tag("p", f"Never read, so they say nothing of anybody, whatever they look like: {said}.")
 
 
 def _guarantee(release: Release) -> Markup:

@@ -165,7 +165,7 @@ class Release:
     def block(self, size: int, seed: int, number: int) -> Iterator[pa.Table]:
         """One block of a draw, some rows at a time."""
         rng = block_rng(seed, number)
-        return self.encoding.decode_in_slices(self.model.draw(size, rng), rng)
+        return self.encoding.decode_in_slices(self.model.draw(size, rng), rng, number * BLOCK_ROWS)
 
     def sample(self, rows: int | None = None, seed: int = 0) -> pa.Table:
         """An Arrow table of `rows` synthetic rows (default: the noisy estimate of how many there are)."""
@@ -292,6 +292,8 @@ def verify(
             for answer in _parsed(members["answers.json"])
         ]
         confirmed += check(stated, answers, schema)
+        if schema.invented:
+            confirmed.append(f"never read, and invented or left out: {listing(schema.invented)}")
         about = _parsed(members["model.json"])
         arrays = {name: archive.array_of(members[f"model/{number}.npy"]) for number, name in enumerate(about["arrays"])}
         model = read_model(domain, Stored(State(about["kind"], about["values"], arrays), allowance))
@@ -311,12 +313,16 @@ def verify(
 
 def _take(allowance: Allowance, schema: Schema) -> None:
     """What it takes to turn the codes of a block into values."""
+    from hedgerow.schema.invented import LONGEST
+
     for name, column in schema.columns.items():
         codes = math.prod(attribute.size for attribute in column.attributes(name))
         own = column.layout.special + len(column.layout.marks)
         period = math.lcm(*getattr(column, "heaps", ()))
         allowance.take(memory=CODE_BYTES * (codes + period), steps=20 * (codes + period) * (own + 1))
         allowance.take(steps=BLOCK_ROWS * (20 + 4 * own))
+    for _ in schema.invented:
+        allowance.take(memory=BLOCK_ROWS * LONGEST, steps=BLOCK_ROWS * 200)
 
 
 def _check_nothing_else(members: Mapping[str, bytes], release: Release) -> None:

@@ -36,6 +36,7 @@ def synthesize(
     budget: Budget,
     method: Method | str = DEFAULT,
     *,
+    file: Mapping[str, Any] | None = None,
     public: Any = None,
     ledger: str | Path | None = None,
     limits: Limits | None = None,
@@ -48,22 +49,24 @@ def synthesize(
 ) -> Release:
     """Make a release of a private table.
 
-    `table` is a path (CSV, Parquet, Arrow, a folder of Parquet files), the URL of a table in a database
-    (duckdb://FILE/TABLE, postgres://HOST/DATABASE/TABLE, spark://TABLE), a pandas or polars frame, or anything with the
-    Arrow C interface; so is `public`, a table with the same columns that the user asserts to be public: it fills
-    in groups with `allowed: public`, and methods may learn from it. `seed` steers post-processing only; the privacy
-    noise cannot be seeded, except by `unsafe_noise_seed`, which voids the guarantee. Nothing is spent unless everything
-    could be checked beforehand. A method's name means its defaults or, with the schema `preset:NAME`, the options that
-    the preset holds for it at this ε. `journal` names a file that keeps the paid answers as they come; with `resume`
-    the answers in it are used instead of new ones. Remove it when the release is saved. One run at a
-    time writes to it. `rows` is how many will be drawn, where that is known beforehand (never the true number): a
-    method that needs the number for nothing else then spends nothing on it.
+    `table` is a path (CSV or other text, Parquet, Arrow, a folder of Parquet files, a workbook, a file of SPSS, Stata
+    or SAS), the URL of a table in a database (duckdb://FILE/TABLE, postgres://HOST/DATABASE/TABLE, spark://TABLE), a
+    pandas or polars frame, or anything with the Arrow C interface; so is `public`, a table with the same columns that
+    the user asserts to be public: it fills in groups with `allowed: public`, and methods may learn from it. `file` says
+    how both are written, for example {"delimiter": ";", "decimal": ","}, and wins over the schema's own `file`. `seed`
+    steers post-processing only; the privacy noise cannot be seeded, except by `unsafe_noise_seed`, which voids the
+    guarantee. Nothing is spent unless everything could be checked beforehand. A method's name means its defaults or,
+    with the schema `preset:NAME`, the options that the preset holds for it at this ε. `journal` names a file that keeps
+    the paid answers as they come; with `resume` the answers in it are used instead of new ones. Remove it when the
+    release is saved. One run at a time writes to it. `rows` is how many will be drawn, where that is known beforehand
+    (never the true number): a method that needs the number for nothing else then spends nothing on it.
     """
     request = Request(
         table=table,
         schema=schema,
         budget=budget,
         method=method,
+        file=file or {},
         public=public,
         ledger=ledger,
         limits=limits or Limits(),
@@ -92,6 +95,8 @@ class Request:
     """A method, or the name of one."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options for the method of that name; they win over those of a preset."""
+    file: Mapping[str, Any] = field(default_factory=dict)
+    """How the tables are written; it wins over what the schema says."""
     public: Any = None
     """A table of the same columns that is public, whatever the private rows are."""
     ledger: str | Path | None = None
@@ -134,7 +139,9 @@ class Request:
             )
         else:
             method = self.method
-        schema = self.schema if isinstance(self.schema, Schema) else Schema.load(self.schema)
+        schema = (self.schema if isinstance(self.schema, Schema) else Schema.load(self.schema)).with_file(self.file)
+        for name, column in schema.invented.items():
+            column.refuse_unready(name)
         if hasattr(method, "bound"):
             method = method.bound(schema)  # options in the table's own values
         books = None if self.ledger is None else self._opened(Ledger(self.ledger), schema, method)
@@ -217,7 +224,7 @@ class Checked:
         run = self._run(progress or Progress(asked.limits))  # a limit of time is one of work before a row is read
         if self.schema.discoveries and hasattr(table, "read_all"):
             table = table.read_all()  # a reader can be read once, a discovery needs several passes
-        engine = open_engine(table, memory=run.progress.limits.memory)
+        engine = open_engine(table, self.schema.written, memory=run.progress.limits.memory)
         self.schema.check_header(engine.header(), described(table))
         unsafe = asked.unsafe_noise_seed
         mechanisms = Mechanisms() if unsafe is None else Mechanisms(UnsafeSeededStream(unsafe))

@@ -30,7 +30,7 @@ from hedgerow.release.certificate import ENDED_EARLY, PUBLIC, REHEARSAL, UNSAFE,
 if TYPE_CHECKING:
     from hedgerow.coded.domain import CodedTable
     from hedgerow.private.engines.engine import Engine
-    from hedgerow.schema import Encoding, Schema
+    from hedgerow.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -92,14 +92,14 @@ class Run:
             schema = with_public_groups(schema, self.public)
         if discoveries.columns:
             if self.public is not None:
-                public_rows(self.public, _stand_in(schema).encoding())  # nor may this one fail once something is paid
+                public_rows(self.public, _stand_in(schema))  # nor may this one fail once something is paid
             with self.progress.phase("discover private domains"):
                 engine.prepare(_stand_in(schema).encoding())  # a table that cannot be read shows before it is paid for
                 schema = discoveries.buy(schema, engine, account, mechanisms, answers)
         encoding = schema.encoding()
         with self.progress.phase("read and encode"):
             engine.prepare(encoding)
-        public = None if self.public is None else public_rows(self.public, encoding)
+        public = None if self.public is None else public_rows(self.public, schema)
         rng = np.random.Generator(np.random.Philox(np.random.SeedSequence(self.seed)))
         columns = {column: encoding.attributes_of(column) for column in encoding.columns}
         vault = Vault(
@@ -168,16 +168,19 @@ def with_public_groups(schema: Schema, public: Any) -> Schema:
     from hedgerow.private.sources.source import open_source
 
     for group in schema.public_groups:
-        schema = schema.with_allowed_in(group, open_source(public).batches(schema.groups[group].columns))
+        batches = open_source(public, schema.written).batches(schema.groups[group].columns)
+        schema = schema.with_allowed_in(group, batches)
     return schema
 
 
-def public_rows(public: Any, encoding: Encoding) -> CodedTable:
+def public_rows(public: Any, schema: Schema) -> CodedTable:
     """The public table as codes."""
     from hedgerow.private.sources.coded import coded_rows, with_columns_of
     from hedgerow.private.sources.source import open_source
 
-    return coded_rows(with_columns_of(encoding, open_source(public), "public"), encoding, "public")
+    encoding = schema.encoding()
+    source = open_source(public, schema.written)
+    return coded_rows(with_columns_of(encoding, source, "public"), encoding, "public")
 
 
 def description(method: Method) -> dict[str, Any]:
@@ -218,7 +221,7 @@ def _made_up(schema: Schema, rows: int) -> Any:
     encoding = _stand_in(schema).encoding()
     rng = np.random.default_rng(0)
     codes = {a.name: rng.integers(0, a.size, rows).astype(a.dtype) for a in encoding.domain}
-    table = encoding.decode(codes, rng)
+    table = encoding.decode(codes, rng).select(encoding.columns)
     return table if schema.person is None else table.append_column(schema.person, pa.array(np.arange(rows)))
 
 

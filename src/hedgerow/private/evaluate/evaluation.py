@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 RESERVED = {
     *("private", "seed", "columns", "attributes", "rows", "target", "identifiers", "phases", "peak_rss_mb"),
+    *("never_read",),
     *("kind", "name", "epsilon", "run", "options", "file", "digest", "made", "versions", "status", "problem", "ended"),
     *("code", "cpu_s", "wall_s", "peak_mb"),
 }
@@ -34,6 +35,7 @@ def evaluate(
     synthetic: Any,
     schema: Schema | str | Path | Sequence[str | Path],
     *,
+    file: Mapping[str, Any] | None = None,
     metrics: Sequence[str | Metric] | None = None,
     target: str | None = None,
     identifiers: Sequence[str] = (),
@@ -45,21 +47,21 @@ def evaluate(
     """Compare a private table with a synthetic one. The answer is PRIVATE: it is computed from real rows, exactly.
 
     Tables are what `synthesize` takes; `schema` may also be the path of a release, which holds the domain that a run
-    discovered. `metrics` are names of METRICS (default: all; "svm" and "boosting" need `target`, the column to predict,
-    "apparent_matches" needs `identifiers`, columns that an outsider may know), names of others (`package.module:Name`)
-    or `Metric`s. The same seed gives the same numbers. A
-    ledger, where one is given, notes the look at exact data before it happens. `report` is a page (.html) to write,
-    marked PRIVATE and readable by its owner alone.
+    discovered. `file` says how the private table is written, as for `synthesize`; the synthetic one is plain. `metrics`
+    are names of METRICS (default: all; "svm" and "boosting" need `target`, the column to predict, "apparent_matches"
+    needs `identifiers`, columns that an outsider may know), names of others (`package.module:Name`) or `Metric`s. The
+    same seed gives the same numbers. A ledger, where one is given, notes the look at exact data before it happens.
+    `report` is a page (.html) to write, marked PRIVATE and readable by its owner alone.
     """
     with unread():
         chosen = list(settled_metrics(metrics, target, identifiers).values())
-        settled = _settled(schema)
+        settled = _settled(schema).with_file(file or {})
         encoding = settled.encoding()
         for column in (*identifiers, *([] if target is None else [target])):
             encoding.attributes_of(column)
         if report is not None:
             check_writable(Path(report), (".html",))
-        opened = {"real": open_source(real), "synthetic": open_synthetic(synthetic)}
+        opened = {"real": open_source(real, settled.written), "synthetic": open_synthetic(synthetic)}
         sources = {what: with_columns_of(encoding, source, what) for what, source in opened.items()}
     if ledger is not None:
         from hedgerow.private.ledger import note_exact_access
@@ -91,6 +93,7 @@ def figures_of(comparison: Comparison, metrics: Iterable[Metric], progress: Prog
         "rows": {"real": rows_of(comparison.real), "synthetic": rows_of(comparison.synthetic)},
     }
     report |= {key: value for key, value in (("target", comparison.target),) if value is not None}
+    report |= {"never_read": list(comparison.encoding.never_read)} if comparison.encoding.never_read else {}
     report |= {"identifiers": list(comparison.identifiers)} if comparison.identifiers else {}
     for metric in metrics:
         with progress.phase(metric.name):
