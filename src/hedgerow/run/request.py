@@ -6,13 +6,13 @@ command line, Python and comparisons mean the same by the same words.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hedgerow.budget.amounts import Budget
-from hedgerow.errors import OptionError, SchemaError, standing
+from hedgerow.errors import OptionError, SchemaError, standing, suggestion
 from hedgerow.methods import DEFAULT, build
 from hedgerow.methods.method import Method
 from hedgerow.private.engines import open_engine
@@ -27,6 +27,7 @@ from hedgerow.release.bundle import Release
 from hedgerow.run.outputs import Outputs
 from hedgerow.run.run import Run, rehearse
 from hedgerow.schema import Schema
+from hedgerow.schema.fits import can_misfit
 from hedgerow.schema.presets import PREFIX, load
 
 
@@ -44,6 +45,7 @@ def synthesize(
     unsafe_noise_seed: int | None = None,
     journal: str | Path | Claim | None = None,
     resume: bool = False,
+    allow_misfits: Sequence[str] = (),
 ) -> Release:
     """Make a release of a private table.
 
@@ -55,7 +57,8 @@ def synthesize(
     could be checked beforehand. A method's name means its defaults or, with the schema `preset:NAME`, the options that
     the preset holds for it at this ε. `journal` names a file that keeps the paid answers as they come; with `resume`
     the answers in it are used instead of new ones. Remove it when the release is saved. One run at a
-    time writes to it.
+    time writes to it. Where clearly more values of a column than the schema's `max_misfits` fit nothing declared, the
+    run ends with a MisfitError after a small look, which stays paid for; `allow_misfits` names columns that may.
     """
     request = Request(
         table=table,
@@ -69,6 +72,7 @@ def synthesize(
         unsafe_noise_seed=unsafe_noise_seed,
         journal=journal,
         resume=resume,
+        allow_misfits=tuple(allow_misfits),
     )
     return request.checked().release(progress)
 
@@ -99,6 +103,8 @@ class Request:
     """Keeps the paid answers as they come; by default beside the release where there are outputs."""
     resume: bool = False
     """Whether to go on with the answers in the journal."""
+    allow_misfits: tuple[str, ...] = ()
+    """Columns whose values need not fit what is declared."""
     outputs: Outputs | None = None
     """The files that will be written."""
 
@@ -119,6 +125,12 @@ class Request:
         else:
             method = self.method
         schema = self.schema if isinstance(self.schema, Schema) else Schema.load(self.schema)
+        for column in self.allow_misfits:
+            if column not in schema.columns:
+                raise OptionError(
+                    f'misfits are allowed in "{column}", which is no column.{suggestion(column, schema.columns)} '
+                    "Nothing was read."
+                )
         books = None if self.ledger is None else self._opened(Ledger(self.ledger), schema, method)
         return Checked(self, schema, method, books)
 
@@ -184,8 +196,8 @@ class Checked:
         """Open the table, pay, and make the release."""
         asked, table = self.request, self.request.table
         run = self._run(progress or Progress(asked.limits))  # a limit of time is one of work before a row is read
-        if self.schema.discoveries and hasattr(table, "read_all"):
-            table = table.read_all()  # a reader can be read once, a discovery needs several passes
+        if hasattr(table, "read_all") and (self.schema.discoveries or can_misfit(self.schema)):
+            table = table.read_all()  # a reader can be read once; a look or a discovery needs a pass of its own
         engine = open_engine(table, memory=run.progress.limits.memory)
         self.schema.check_header(engine.header(), described(table))
         unsafe = asked.unsafe_noise_seed
@@ -203,7 +215,8 @@ class Checked:
         return rehearse(self._run(progress or Progress(self.request.limits)))
 
     def _run(self, progress: Progress) -> Run:
-        return Run(self.schema, self.request.budget, self.method, self.request.seed, progress, self.request.public)
+        asked = self.request
+        return Run(self.schema, asked.budget, self.method, asked.seed, progress, asked.public, asked.allow_misfits)
 
 
 def chosen_method(

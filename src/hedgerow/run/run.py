@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -13,20 +12,23 @@ from hedgerow import __version__
 from hedgerow.budget.accounting import guarantee, whole
 from hedgerow.budget.amounts import Amount, Budget, Currency
 from hedgerow.coded.measurement import Answer
-from hedgerow.errors import OptionError, standing
+from hedgerow.errors import MisfitError, OptionError, standing
 from hedgerow.methods import options, refuse_unreadable
 from hedgerow.methods.method import Method
 from hedgerow.private.account import Account
 from hedgerow.private.discovery import Discoveries
 from hedgerow.private.journal import Journal, Journaled
 from hedgerow.private.ledger import ROW, Ledger
+from hedgerow.private.look import look_share, refuse_misfits, take_a_look
 from hedgerow.private.mechanisms import Mechanisms, Randomizer
 from hedgerow.private.vault import Vault
 from hedgerow.progress import Progress
 from hedgerow.release.bundle import Release
 from hedgerow.release.certificate import ENDED_EARLY, PUBLIC, REHEARSAL, UNSAFE, Certificate, versions
+from hedgerow.release.misfits import Misfits
 
 if TYPE_CHECKING:
+    from hedgerow.budget.accounting import Charge
     from hedgerow.coded.domain import CodedTable
     from hedgerow.private.engines.engine import Engine
     from hedgerow.schema import Encoding, Schema
@@ -42,6 +44,7 @@ class Run:
     seed: int
     progress: Progress
     public: Any = None
+    allow_misfits: tuple[str, ...] = ()
 
     def identity(self, ledger: Ledger | None) -> dict[str, Any]:
         """What decides which questions are asked, and who pays: a run is resumed only by itself."""
@@ -63,25 +66,42 @@ class Run:
         discoveries = Discoveries.plan(self.schema, self.budget)
         amount = whole(self.budget, discoveries.direct_delta, self._currency(ledger))
         guarantee(amount, self.budget.delta)  # a budget that cannot be stated is refused before it is spent
+        look = amount.share(look_share(self.schema))
         entry: dict[str, Any] = {}
-        open_books = self._debit(ledger, amount, entry, journal) if ledger is not None else lambda: None
-        account = Account(amount, open_books, journal.charge if journal is not None else lambda charge: None)
-        with standing(account.standing):
-            return self._made(engine, mechanisms, journal, discoveries, account, entry)
+        looking = self._account(look, "look", ledger, entry, journal)
+        account = self._account(amount - look, "hash", ledger, entry, journal)
+        if journal is not None:
+            mechanisms = Journaled(mechanisms, journal)
+            self.progress.work.allowed = journal.agreed(self.progress.work.allowed)
+        answers: list[Answer] = []
+        with standing(lambda: (looking if looking.charges else account).standing()):
+            if look:
+                answers.append(self._looked(engine, mechanisms, journal, looking))
+            return self._made(engine, mechanisms, discoveries, looking.charges, account, answers, entry)
+
+    def _looked(self, engine: Engine, mechanisms: Randomizer, journal: Journal | None, account: Account) -> Answer:
+        """What fits nothing that is declared; the run ends here if that is too much."""
+        with self.progress.phase("look for what does not fit"):
+            answer = take_a_look(self.schema, engine, account, mechanisms)
+        found = Misfits.of(answer.measurements)
+        try:
+            refuse_misfits(found, self.schema, account, self.budget.delta, self.allow_misfits)
+        except MisfitError:
+            if journal is not None:
+                journal.settle()
+            raise
+        return answer
 
     def _made(
         self,
         engine: Engine,
         mechanisms: Randomizer,
-        journal: Journal | None,
         discoveries: Discoveries,
+        looked: list[Charge],
         account: Account,
+        answers: list[Answer],
         entry: dict[str, Any],
     ) -> Release:
-        if journal is not None:
-            mechanisms = Journaled(mechanisms, journal)
-            self.progress.work.allowed = journal.agreed(self.progress.work.allowed)
-        answers: list[Answer] = []
         schema = self.schema
         if self.public is not None:
             schema = with_public_groups(schema, self.public)
@@ -112,8 +132,8 @@ class Run:
         model = self.method.run(vault, self.progress)
         certificate = Certificate(
             budget=self.budget,
-            whole=account.whole,
-            charges=tuple(account.charges),
+            whole=sum((charge.amount for charge in looked), account.whole),
+            charges=(*looked, *account.charges),
             rows_per_person=encoding.rows_per_person,
             person=encoding.person is not None,
             method=description(self.method),
@@ -134,15 +154,21 @@ class Run:
             raise OptionError("a ledger adds up μ² or ε; accounting=zcdp is for comparisons. Nothing was spent.")
         return Currency.ZCDP
 
-    def _debit(
-        self, ledger: Ledger, amount: Amount, entry: dict[str, Any], journal: Journal | None
-    ) -> Callable[[], None]:
-        def debit() -> None:
-            with nullcontext() if journal is None else journal.paying() as nonce:
-                written = ledger.debit(self.budget, amount, self.method.about.name, self.schema.person or ROW, nonce)
-            entry.update(dataset=ledger.dataset, hash=written.digest)
+    def _account(
+        self, amount: Amount, part: str, ledger: Ledger | None, entry: dict[str, Any], journal: Journal | None
+    ) -> Account:
+        """The books of a part of the run, which the ledger debits by itself before its first count."""
 
-        return debit
+        def debit() -> None:
+            if ledger is None:
+                return
+            own = Budget(guarantee(amount, self.budget.delta).epsilon, self.budget.delta)
+            name = "look" if part == "look" else self.method.about.name
+            with nullcontext() if journal is None else journal.paying(part) as nonce:
+                written = ledger.debit(own, amount, name, self.schema.person or ROW, nonce)
+            entry.update({"dataset": ledger.dataset, part: written.digest})
+
+        return Account(amount, debit, journal.charge if journal is not None else lambda charge: None)
 
 
 def with_public_groups(schema: Schema, public: Any) -> Schema:
