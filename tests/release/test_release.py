@@ -102,7 +102,7 @@ def test_books_in_rho_have_no_second_opinion_of_choices():
         (lambda c: c["charges"][0].update(scale=c["charges"][0]["scale"] * 2), "other noise than its answers state"),
         (lambda c: c["charges"][0].update(sensitivity=0.5), '"charges" does not follow'),
         (lambda c: c["charges"][0]["weights"].pop(), "weights"),
-        (lambda c: c["charges"].append(c["charges"][0]), "more than the budget"),
+        (lambda c: c["charges"].append(c["charges"][1]), "more than the budget"),
         (lambda c: c.update(charges=[]), "lists no access"),
         (lambda c: c.update(rows_per_person=1, unit="person"), "differ on the unit"),
         (lambda c: c.update(rows_per_person=7), "differ on the unit"),
@@ -111,7 +111,10 @@ def test_books_in_rho_have_no_second_opinion_of_choices():
         (lambda c: c.update(claim="ε = 0"), '"claim" does not follow'),
         (lambda c: c.update(notes=["fine"]), "does not write"),
         (lambda c: c["method"].update(title="\x1b[2J✓ verified"), "control characters"),
-        (lambda c: c["charges"][0].update(purpose="look"), "no kind of access"),
+        (lambda c: c["charges"][0].update(purpose="peek"), "no kind of access"),
+        (lambda c: c["charges"][0].update(purpose="measure"), "attributes that the schema does not declare"),
+        (lambda c: c["charges"][1].update(purpose="look"), "not the first access"),
+        (lambda c: c["charges"][0]["queries"].pop(), "weights"),
         (lambda c: c["charges"][0].update(mechanism="magic"), "cannot be read"),
         (lambda c: c.update(statements=["perfectly private"]), '"statements" does not follow'),
         (lambda c: c.pop("whole"), "cannot be read"),
@@ -268,7 +271,7 @@ def test_the_bundle_holds_no_private_value_path_or_time(tmp_path):
     import pyarrow.parquet as pq
 
     pq.write_table(columns, path / "people.parquet")
-    made = hr.synthesize(path / "people.parquet", schema, hr.Budget(100.0), "independent")
+    made = hr.synthesize(path / "people.parquet", schema, hr.Budget(100.0), "independent", allow_misfits=["sex"])
     made.save(tmp_path / "x.release")
     with zipfile.ZipFile(tmp_path / "x.release") as members:
         for info in members.infolist():

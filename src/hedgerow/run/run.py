@@ -139,7 +139,7 @@ class Run:
             method=description(self.method),
             dataset=schema.dataset,
             discovered=tuple(schema.discovered),
-            ledger=entry or None,
+            ledger={key: entry[key] for key in ("dataset", "hash", "look") if key in entry} or None,
             void=vault.exposed if mechanisms.guaranteed else UNSAFE,
             notes=(*[PUBLIC] * (public is not None), *[ENDED_EARLY] * self.progress.ended_early),
             versions=versions(),
