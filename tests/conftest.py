@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 from databases import DuckDBFiles, PostgresServer, SparkFolders
 from forked import Server
 from hedgerow.samples import opm
+from refusals import code_in
 
 settings.register_profile("quick", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("quick")
@@ -35,7 +36,7 @@ def real_table():
 
 
 class Finished:
-    """A command that has ended: exit code, stdout, stderr, and stdout read as JSON."""
+    """A command that has ended: exit code, stdout, stderr, stdout read as JSON, and the code of what it refused."""
 
     def __init__(self, done):
         self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
@@ -43,6 +44,10 @@ class Finished:
     @property
     def json(self):
         return json.loads(self.out)
+
+    @property
+    def refusal(self):
+        return code_in(self.err)
 
 
 @pytest.fixture

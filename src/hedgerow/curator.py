@@ -140,7 +140,7 @@ class RecodedCurator:
 
     def __init__(self, base: Curator, recoding: Recoding):
         if recoding.domain != base.domain:
-            raise HedgerowError("a recoding must start from the curator's own domain.")
+            raise HedgerowError("another-domain", "a recoding must start from the curator's own domain.")
         self._base = base
         self._recoding = recoding
         self._domain = recoding.target()
@@ -223,7 +223,7 @@ class RecodedCurator:
 
     def _translate(self, query: Query) -> Query:
         if isinstance(query, TreeQuery):
-            raise HedgerowError("a tree query cannot be asked through a recoding.")
+            raise HedgerowError("tree-through-recoding", "a tree query cannot be asked through a recoding.")
         if self._recoding.maps.keys().isdisjoint(query.attributes):
             return query
         levels: dict[str, npt.ArrayLike] = {}

@@ -12,8 +12,11 @@
 
 A message names what was asked, what is available, what was not touched and what to do next.
 It never quotes a value from a private row. Names in it come from files, so what would not show, or would turn the
-letters after it about, is spelled out. Whether anything was spent by then is not for the place that raises it to say,
-which cannot know: whoever keeps the books adds it (`standing`).
+letters after it about, is spelled out. Whether anything was read or spent by then is not for the place that raises
+it to say, which cannot know: whoever keeps the books adds it (`standing`, `unread`).
+
+Every kind of fault has a code, lowercase words with hyphens, that stays while sentences are improved: people search for
+it, programs compare it. tests/golden/errors.txt lists the codes with their sentences.
 """
 
 from __future__ import annotations
@@ -22,22 +25,34 @@ import difflib
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
+UNREAD = "No row was read, nothing was spent."
 _CLAIM = re.compile(r" Nothing was (read|spent)[^.]*\.")
 _UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 _JOINERS = "\u200c\u200d"  # which Persian, Indic scripts and emoji are written with
 
 
+OTHER = "other"
+"""The code of an error that came without one: raised by someone's own method, engine, column or metric."""
+INTERNAL = "internal"
+"""The code of what was not raised on purpose."""
+
+
 class HedgerowError(Exception):
-    """The root of every error that Hedgerow raises on purpose."""
+    """The root of every error that Hedgerow raises on purpose: what kind of fault it is, and a sentence.
+
+    With one argument, that is the sentence: whoever extends Hedgerow need not have codes of their own.
+    """
 
     exit_code = 1
+    code: str
     standing: str | None = None
     """What had been spent when it was raised, in a sentence; None where nobody kept books."""
 
-    def __init__(self, message: str = ""):
-        super().__init__(visible(message))
+    def __init__(self, code: str, message: str | None = None):
+        super().__init__(visible(code if message is None else message))
+        self.code = OTHER if message is None else code
 
     def __str__(self) -> str:
         said = super().__str__()
@@ -56,6 +71,19 @@ def standing(books: Callable[[], str]) -> Iterator[None]:
         if problem.standing is None:
             problem.standing = books()
         raise
+
+
+def unread() -> AbstractContextManager[None]:
+    """What is done inside comes before any row: errors say so. The innermost books speak."""
+    return standing(lambda: UNREAD)
+
+
+class Fault(ValueError):
+    """A fault that is found where it cannot be said in what. Whoever catches it does, and keeps the code."""
+
+    def __init__(self, code: str, message: str):
+        super().__init__(message)
+        self.code = code
 
 
 class InputError(HedgerowError):
@@ -92,6 +120,11 @@ class MisfitError(InputError):
 
 class ReleaseError(InputError):
     """A release file is damaged, altered, or does not hold what it claims."""
+
+
+def code_of(problem: BaseException) -> str:
+    """The code of an error, ours or not."""
+    return problem.code if isinstance(problem, HedgerowError) else INTERNAL
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

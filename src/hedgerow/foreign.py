@@ -11,7 +11,7 @@ import sys
 from operator import attrgetter
 from typing import Any
 
-from hedgerow.errors import InputError, OptionError
+from hedgerow.errors import OptionError
 
 LONGEST = 200
 """Letters of a name: it is quoted in messages."""
@@ -24,19 +24,20 @@ def is_foreign(name: str) -> bool:
     return named and all(part.isidentifier() for part in [*module.split("."), *path.split(".")])
 
 
-def imported(name: str, what: str, error: type[InputError] = OptionError) -> Any:
+def imported(name: str, what: str) -> Any:
     """What `package.module:Class` names; `what` says in the message what it would have been."""
     if not is_foreign(name):
-        raise error(f'the {what} "{name}" cannot be imported; expected package.module:Class. Nothing was read.')
+        raise OptionError("cannot-import", f'the {what} "{name}" cannot be imported; expected package.module:Class.')
     module, _, path = name.partition(":")
     if "" not in sys.path:
         sys.path.append("")  # a module in the folder where one stands; what is installed comes first
     try:
         return attrgetter(path)(importlib.import_module(module))
     except AttributeError:
-        raise error(f'the module "{module}" has no {what} "{path}". Nothing was read.') from None
+        raise OptionError("cannot-import", f'the module "{module}" has no {what} "{path}".') from None
     except Exception as problem:
-        raise error(
+        raise OptionError(
+            "cannot-import",
             f'the {what} "{name}" cannot be imported ({type(problem).__name__}); expected package.module:Class. '
-            "Nothing was read. Hint: install the package, or put its folder into PYTHONPATH."
+            "Hint: install the package, or put its folder into PYTHONPATH.",
         ) from None

@@ -12,6 +12,7 @@ import pytest
 
 from hedgerow import cli
 from hedgerow.samples import opm
+from refusals import code_in
 
 CANARY = "Zaphod-7731"
 
@@ -81,7 +82,7 @@ def test_methods_and_examples_explain_themselves(hedgerow, tmp_path):
     assert made.code == 0, made.err
     assert synth(hedgerow, table="opm.csv", schema="opm.yaml").code == 0
     unknown = hedgerow("example", "opmm", "-o", "x.csv")
-    assert unknown.code == 2
+    assert (unknown.code, unknown.refusal) == (2, "unknown-example")
     assert 'Did you mean "opm"' in unknown.err
 
 
@@ -99,53 +100,54 @@ def test_the_demo_says_what_it_does_and_where_things_are(hedgerow, tmp_path):
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ({"table": "missing.csv"}, "missing.csv"),
-        ({"schema": "missing.yaml"}, "does not exist"),
-        ({"epsilon": 0}, "epsilon must be a positive number"),
-        ({"epsilon": -1}, "epsilon must be a positive number"),
-        ({"epsilon": "nan"}, "epsilon must be a positive number"),
-        ({"epsilon": "inf"}, "epsilon must be a positive number"),
-        ({"extra": ["--delta", "1"]}, "delta must be at least 0 and below 1"),
-        ({"extra": ["--delta", "-1e-9"]}, "delta must be"),
-        ({"extra": ["-m", "independant"]}, 'Did you mean "independent"'),
-        ({"extra": ["-m", "mst", "--set", "merg=3"]}, 'Did you mean "merge"'),
-        ({"extra": ["-m", "mst", "--set", "merge=many"]}, "must be a number"),
-        ({"extra": ["-m", "mst", "--set", "merge=nan"]}, "must be a number"),
-        ({"extra": ["-m", "mst", "--set", "merge=-1"]}, "must be a number"),
-        ({"extra": ["--delta", "1e-300"]}, "needs a delta above 1e-300"),
-        ({"extra": ["-m", "aim", "--set", "accounting=foo"]}, '"accounting" must be one of gdp, zcdp'),
-        ({"extra": ["-m", "aim", "--set", "workload=3", "--workload", "2"]}, '"workload" is given twice'),
-        ({"extra": ["-m", "aim", "--set", "target=sex", "--target", "age"]}, '"target" is given twice'),
-        ({"extra": ["-m", "aim", "--set", "rounds=3", "--set", "rounds=4"]}, '"rounds" is given twice'),
-        ({"extra": ["--ledger", "people.yaml"]}, "is not a Hedgerow ledger"),
-        ({"extra": ["-m", "os:path"]}, "is not a method"),
-        ({"extra": ["--max-memory", "1KB"]}, "at least 64MB"),
-        ({"extra": ["--max-time", "soon"]}, "is not a time"),
-        ({"epsilon": "1e300"}, "at most 1e+06"),
-        ({"extra": ["-m", "mst", "--set", "merge"]}, "option=value"),
-        ({"extra": ["--workload", "2"]}, 'independent has no option "workload"'),
-        ({"extra": ["-m", "aim", "--workload", "missing.yaml"]}, "neither a degree"),
-        ({"extra": ["-m", "aim", "--workload", "2", "--target", "wage"]}, 'unknown column "wage"'),
-        ({"extra": ["--public", "missing.csv"]}, "missing.csv"),
-        ({"extra": ["--max-memory", "lots"]}, "is not a size"),
-        ({"extra": ["--ledger", "missing.ledger"]}, "cannot be read"),
-        ({"extra": ["--sign", "people.yaml"]}, "not an unencrypted private key"),
-        ({"extra": ["--rows", "0"]}, "greater than or equal to 1"),
-        ({"extra": ["--sign", "missing.pem"]}, "'missing.pem' does not exist"),
-        ({"extra": ["--seed", "-5"]}, "greater than or equal to 0"),
-        ({"out": "out.xlsx"}, "must end in one of"),
-        ({"out": "no/such/folder/out.csv"}, "cannot be written"),
-        ({"out": "people.parquet"}, "is the private table itself"),
-        ({"extra": ["--release", "people.yaml"]}, "is the schema itself"),
-        ({"extra": ["--release", "out.csv"]}, "named for two outputs"),
-        ({"epsilon": "one"}, "Hint: hedgerow synth --help"),
+        ({"table": "missing.csv"}, ("no-such-table", "missing.csv")),
+        ({"schema": "missing.yaml"}, ("no-such-schema", "missing.yaml")),
+        ({"epsilon": 0}, ("bad-epsilon",)),
+        ({"epsilon": -1}, ("bad-epsilon",)),
+        ({"epsilon": "nan"}, ("bad-epsilon",)),
+        ({"epsilon": "inf"}, ("bad-epsilon",)),
+        ({"extra": ["--delta", "1"]}, ("bad-delta",)),
+        ({"extra": ["--delta", "-1e-9"]}, ("bad-delta",)),
+        ({"extra": ["-m", "independant"]}, ("unknown-method", 'Did you mean "independent"')),
+        ({"extra": ["-m", "mst", "--set", "merg=3"]}, ("unknown-option", 'Did you mean "merge"')),
+        ({"extra": ["-m", "mst", "--set", "merge=many"]}, ("bad-option", '"merge"')),
+        ({"extra": ["-m", "mst", "--set", "merge=nan"]}, ("bad-option", '"merge"')),
+        ({"extra": ["-m", "mst", "--set", "merge=-1"]}, ("bad-option", '"merge"')),
+        ({"extra": ["--delta", "1e-300"]}, ("bad-delta", "1e-300")),
+        ({"extra": ["-m", "aim", "--set", "accounting=foo"]}, ("bad-option", '"accounting"', "gdp, zcdp")),
+        ({"extra": ["-m", "aim", "--set", "workload=3", "--workload", "2"]}, ("set-twice", '"workload"')),
+        ({"extra": ["-m", "aim", "--set", "target=sex", "--target", "age"]}, ("set-twice", '"target"')),
+        ({"extra": ["-m", "aim", "--set", "rounds=3", "--set", "rounds=4"]}, ("set-twice", '"rounds"')),
+        ({"extra": ["--ledger", "people.yaml"]}, ("not-a-ledger",)),
+        ({"extra": ["-m", "os:path"]}, ("not-a-method",)),
+        ({"extra": ["--max-memory", "1KB"]}, ("bad-size",)),
+        ({"extra": ["--max-time", "soon"]}, ("bad-time",)),
+        ({"epsilon": "1e300"}, ("bad-epsilon", "1e+06")),
+        ({"extra": ["-m", "mst", "--set", "merge"]}, ("bad-setting",)),
+        ({"extra": ["--workload", "2"]}, ("unknown-option", '"workload"')),
+        ({"extra": ["-m", "aim", "--workload", "missing.yaml"]}, ("bad-workload",)),
+        ({"extra": ["-m", "aim", "--workload", "2", "--target", "wage"]}, ("unknown-column", '"wage"')),
+        ({"extra": ["--public", "missing.csv"]}, ("no-such-table", "missing.csv")),
+        ({"extra": ["--max-memory", "lots"]}, ("bad-size", "lots")),
+        ({"extra": ["--ledger", "missing.ledger"]}, ("no-ledger", "missing.ledger")),
+        ({"extra": ["--sign", "people.yaml"]}, ("bad-key", "people.yaml")),
+        ({"extra": ["--rows", "0"]}, ("usage", "--rows")),
+        ({"extra": ["--sign", "missing.pem"]}, ("usage", "'missing.pem'")),
+        ({"extra": ["--seed", "-5"]}, ("usage", "--seed")),
+        ({"out": "out.xlsx"}, ("unknown-suffix",)),
+        ({"out": "no/such/folder/out.csv"}, ("cannot-write",)),
+        ({"out": "people.parquet"}, ("output-is-input", "private table")),
+        ({"extra": ["--release", "people.yaml"]}, ("output-is-input", "schema")),
+        ({"extra": ["--release", "out.csv"]}, ("output-twice",)),
+        ({"epsilon": "one"}, ("usage", "Hint: hedgerow synth --help")),
     ],
 )
 def test_bad_requests_are_refused_in_one_sentence(hedgerow, people, words, complaint):
     before = files(people)
     done = synth(hedgerow, *words.pop("extra", []), **words)
-    assert done.code == 2
-    assert complaint in done.err
+    code, *held = complaint
+    assert (done.code, done.refusal) == (2, code)
+    assert all(text in done.err for text in held)
     assert "Traceback" not in done.err
     assert done.out == ""
     assert files(people) == before
@@ -155,11 +157,11 @@ def test_a_schema_and_a_table_that_do_not_fit_are_refused(hedgerow, people):
     table = opm.generate(50)
     pq.write_table(table.drop_columns(["race"]), people / "lacking.parquet")
     lacking = synth(hedgerow, table="lacking.parquet")
-    assert lacking.code == 2
+    assert (lacking.code, lacking.refusal) == (2, "missing-column")
     assert '"race"' in lacking.err
     pq.write_table(table.append_column("shoe_size", pa.array([CANARY] * 50)), people / "strange.parquet")
     strange = synth(hedgerow, table="strange.parquet")
-    assert strange.code == 2
+    assert (strange.code, strange.refusal) == (2, "undeclared-column")
     assert '"shoe_size"' in strange.err
     assert CANARY not in strange.err
     assert not (people / "out.csv").exists()
@@ -192,8 +194,7 @@ def test_damaged_tables_are_refused_without_quoting_them(hedgerow, people):
 def test_an_unwritable_folder_is_noticed_before_anything_is_spent(hedgerow, people):
     hedgerow("ledger", "create", "l", "--dataset", "opm", "--epsilon", 2)
     done = synth(hedgerow, "--ledger", "l", out="/proc/out.csv")
-    assert done.code == 2
-    assert "cannot be written" in done.err
+    assert (done.code, done.refusal) == (2, "cannot-write")
     assert len((people / "l").read_text().splitlines()) == 1
 
 
@@ -201,7 +202,7 @@ def test_a_paid_release_is_not_overwritten_by_the_next(hedgerow, people):
     assert synth(hedgerow).code == 0
     before = (people / "out.release").read_bytes()
     again = synth(hedgerow, out="out.parquet")
-    assert again.code == 2
+    assert (again.code, again.refusal) == (2, "release-exists")
     assert "--overwrite" in again.err
     assert (people / "out.release").read_bytes() == before
     assert synth(hedgerow, "--overwrite", out="out.parquet").code == 0
@@ -218,8 +219,7 @@ def test_other_commands_do_not_overwrite_their_inputs_either(hedgerow, people):
         ("schema", "draft", "t.csv", "-o", "t.csv", "--overwrite"),
     ):
         done = hedgerow(*words)
-        assert done.code == 2, words
-        assert "itself" in done.err
+        assert (done.code, done.refusal) == (2, "output-is-input"), words
     assert {name: (people / name).read_bytes() for name in before} == before
 
 
@@ -236,7 +236,8 @@ def test_a_full_disk_is_no_error_of_ours(hedgerow, people):
     command = [sys.executable, "-c", code, *arguments]
     failed = subprocess.run(command, cwd=people, capture_output=True, text=True, check=False)
     assert failed.returncode == 2
-    assert '"out.csv" could not be written (no space left on device)' in failed.stderr
+    assert code_in(failed.stderr) == "cannot-write"
+    assert '"out.csv"' in failed.stderr
     assert (people / "out.release").exists()
     again = synth(hedgerow, "--resume")
     assert again.code == 2
@@ -250,8 +251,7 @@ def test_columns_that_hold_lists_are_refused_before_anything_is_spent(hedgerow, 
     pq.write_table(pa.table({"a": [[1, 2], [3]]}), people / "lists.parquet")
     (people / "lists.json").write_text('{"a": 4}')
     done = synth(hedgerow, table="lists.parquet", schema="lists.json")
-    assert done.code == 2
-    assert "which no kind of column holds" in done.err
+    assert (done.code, done.refusal) == (2, "column-type")
 
 
 def test_a_budget_that_buys_mostly_noise_is_pointed_out(hedgerow, people):
@@ -272,8 +272,8 @@ def test_the_ledger_pays_refuses_and_shows(hedgerow, people):
     assert paid.code == 0, paid.err
     assert "no --ledger" not in paid.err
     refused = synth(hedgerow, "--ledger", "l", out="second.csv")
-    assert refused.code == 2
-    assert "asks for ε = 1" in refused.err
+    assert (refused.code, refused.refusal) == (2, "ledger-exhausted")
+    assert "ε = 1;" in refused.err
     assert not (people / "second.csv").exists()
     shown = hedgerow("ledger", "show", "l").out
     assert "release by independent, ε = 1" in shown
@@ -287,8 +287,8 @@ def test_the_ledger_pays_refuses_and_shows(hedgerow, people):
 def test_the_ledger_is_never_overwritten_and_binds_the_certificate(hedgerow, people):
     hedgerow("ledger", "create", "l", "--dataset", "opm", "--epsilon", 4)
     clobbering = synth(hedgerow, "--ledger", "l", "--release", "l")
-    assert clobbering.code == 2
-    assert "is the ledger itself" in clobbering.err
+    assert (clobbering.code, clobbering.refusal) == (2, "output-is-input")
+    assert "ledger" in clobbering.err
     before = (people / "l").read_bytes()
     assert synth(hedgerow, "--ledger", "l").code == 0
     bound = hedgerow("verify", "out.release", "--ledger", "l")
@@ -302,22 +302,20 @@ def test_a_folder_of_private_files_gets_no_synthetic_ones(hedgerow, people):
     (people / "folder").mkdir()
     (people / "people.parquet").rename(people / "folder" / "a.parquet")
     done = synth(hedgerow, table="folder", out="folder/out.parquet")
-    assert done.code == 2
-    assert "lies inside the private table" in done.err
+    assert (done.code, done.refusal) == (2, "output-inside-input")
 
 
 def test_another_datasets_ledger_and_a_voided_guarantee_are_refused(hedgerow, people):
     hedgerow("ledger", "create", "l", "--dataset", "patients", "--epsilon", 4)
     other = synth(hedgerow, "--ledger", "l")
-    assert other.code == 2
-    assert 'belongs to the dataset "patients"' in other.err
+    assert (other.code, other.refusal) == (2, "another-dataset")
+    assert '"patients"' in other.err
     hedgerow("ledger", "create", "m", "--dataset", "opm", "--epsilon", 4)
     seeded = synth(hedgerow, "--ledger", "m", "--unsafe-noise-seed", 1)
-    assert seeded.code == 2
-    assert "without a guarantee" in seeded.err
+    assert (seeded.code, seeded.refusal) == (2, "ledger-needs-guarantee")
     (people / "nameless.yaml").write_text(opm.SCHEMA.replace("dataset: opm\n", ""))
     nameless = synth(hedgerow, "--ledger", "m", schema="nameless.yaml")
-    assert nameless.code == 2
+    assert (nameless.code, nameless.refusal) == (2, "missing-dataset")
     assert "dataset: opm" in nameless.err
 
 
@@ -363,8 +361,7 @@ def test_seeded_noise_is_marked_in_every_file(hedgerow, people):
     assert "NO privacy guarantee" in (people / "seeded.csv.NO-GUARANTEE.txt").read_text()
     checked = hedgerow("verify", "seeded.release", "--json")
     assert checked.json["certificate"]["guarantee"] is None
-    assert checked.code == 2
-    assert "no privacy guarantee" in checked.err
+    assert (checked.code, checked.refusal) == (2, "no-guarantee")
 
 
 def test_odd_values_change_neither_columns_nor_types_and_are_never_quoted(hedgerow, people):
@@ -410,7 +407,7 @@ def test_stopping_leaves_no_half_files(people, how):
     run.send_signal(how)
     _, error = run.communicate(timeout=60)
     assert run.returncode == 130
-    assert "stopped" in error
+    assert code_in(error) == "stopped"
     assert "Traceback" not in error
     assert files(people) == before
 
@@ -427,7 +424,7 @@ def test_an_error_of_ours_shows_no_message_of_its_own(hedgerow, people):
     command = [sys.executable, "-c", code, *arguments]
     done = subprocess.run(command, cwd=people, capture_output=True, text=True, env=os.environ, check=False)
     assert done.returncode == 1
-    assert "an error of ours" in done.stderr
+    assert code_in(done.stderr) == "internal"
     assert CANARY not in done.stderr + done.stdout
     assert "ValueError" in done.stderr
 
@@ -460,4 +457,4 @@ cli._run = run
 cli.main()
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
-    assert (done.returncode, done.stderr) == (130, f"hedgerow: {cli._ENDED}\n")
+    assert (done.returncode, done.stderr) == (130, f"hedgerow [stopped]: {cli._ENDED}\n")

@@ -1,10 +1,17 @@
 """Messages: one line, and every letter of a name in them can be seen."""
 
+import copy
+import pickle
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedgerow.errors import HedgerowError, TableError, visible
+import golden
+from hedgerow.errors import HedgerowError, TableError, code_of, visible
+from hedgerow.models.graphical.inference import TooLargeError
+from hedgerow.schema.kinds import NotAllowedError
 
 UNSEEN = "\u202e\u2066\u200f\u061c\x00\x1b\n\r\t\x7f\x9b\u2028\ufeff\u00ad\ud800"
 
@@ -37,3 +44,38 @@ def test_a_header_cannot_write_to_the_terminal(name, tmp_path, hedgerow):
     assert done.code == 2
     assert "⟨U+" in done.err
     assert done.err.isprintable() or done.err[:-1].isprintable()
+
+
+def test_codes_and_sentences_are_those_of_the_golden_file():
+    """A changed sentence, or a new code, is seen in the diff of that file: python tests/support/golden.py"""
+    assert golden.GOLDEN.read_text(encoding="utf-8") == golden.spelled(), "run: python tests/support/golden.py"
+
+
+def test_codes_are_words_and_every_error_has_one():
+    found = list(golden.raised())
+    assert len(found) > 400
+    for _, code, sentence in found:
+        assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", code) or code == golden.KEPT, sentence
+        assert sentence
+
+
+@given(st.sampled_from([HedgerowError, TableError, TooLargeError, NotAllowedError]), st.text(), st.none() | st.text())
+def test_an_error_keeps_its_code_in_another_process(kind, message, standing):
+    problem = kind("some-code", message)
+    problem.standing = standing
+    for other in (pickle.loads(pickle.dumps(problem)), copy.copy(problem)):
+        assert (type(other), other.code, other.standing, str(other)) == (kind, "some-code", standing, str(problem))
+
+
+def test_whoever_extends_hedgerow_needs_no_codes():
+    problem = TableError("mine is not yours.")
+    assert (problem.code, str(problem)) == ("other", "mine is not yours.")
+    assert code_of(problem) == "other"
+    assert code_of(KeyError("x")) == "internal"
+
+
+def test_the_command_says_the_code_first(tmp_path, hedgerow):
+    done = hedgerow("sample", "nowhere.release", "-o", "out.csv")
+    assert done.err.startswith("hedgerow [no-such-release]: ")
+    assert (done.code, done.refusal) == (2, "no-such-release")
+    assert hedgerow("smaple").refusal == "usage"

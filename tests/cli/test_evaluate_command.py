@@ -45,18 +45,18 @@ def test_json_is_one_object_marked_private(hedgerow, tables):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "code", "said"),
     [
-        (["--metrics", "tdv1"], 'Did you mean "tvd1"?'),
-        (["--target", "sexx"], 'Did you mean "sex"?'),
-        (["--metrics", "svm"], "needs --target"),
-        (["--seed", "-1"], "--seed"),
-        (["--ledger", "none.ledger"], "cannot be read"),
+        (["--metrics", "tdv1"], "unknown-metric", 'Did you mean "tvd1"?'),
+        (["--target", "sexx"], "unknown-column", 'Did you mean "sex"?'),
+        (["--metrics", "svm"], "missing-option", "--target"),
+        (["--seed", "-1"], "usage", "--seed"),
+        (["--ledger", "none.ledger"], "no-ledger", "none.ledger"),
     ],
 )
-def test_what_is_at_fault_is_said_in_a_sentence(hedgerow, tables, words, said):
+def test_what_is_at_fault_is_said_in_a_sentence(hedgerow, tables, words, code, said):
     done = evaluate(hedgerow, *words)
-    assert done.code == 2
+    assert (done.code, done.refusal) == (2, code)
     assert said in done.err
     assert "Traceback" not in done.err
     assert done.out == ""
@@ -66,15 +66,14 @@ def test_a_synthetic_table_with_other_columns(hedgerow, tables):
     synthetic = pq.read_table(tables / "synthetic.parquet")
     pq.write_table(synthetic.drop(["sex"]), tables / "synthetic.parquet")
     done = evaluate(hedgerow)
-    assert done.code == 2
+    assert (done.code, done.refusal) == (2, "missing-column")
     assert 'the synthetic table lacks "sex"' in done.err
 
 
 def test_a_file_without_rows(hedgerow, tables):
     pq.write_table(pq.read_table(tables / "synthetic.parquet").slice(0, 0), tables / "synthetic.parquet")
     done = evaluate(hedgerow)
-    assert done.code == 2
-    assert "has no rows" in done.err
+    assert (done.code, done.refusal) == (2, "no-rows")
 
 
 def test_the_ledger_notes_the_look(hedgerow, tables):
@@ -96,7 +95,7 @@ def test_a_release_brings_the_domain_that_it_discovered(hedgerow, tmp_path):
     )
     assert made.code == 0, made.err
     refused = hedgerow("evaluate", "real.csv", "out.csv", "-s", "open.yaml")
-    assert refused.code == 2
+    assert (refused.code, refused.refusal) == (2, "undiscovered-domain")
     assert "-s FILE.release" in refused.err
     done = hedgerow("evaluate", "real.csv", "out.csv", "-s", "out.release", "--json", "--metrics", "tvd2")
     assert done.code == 0, done.err

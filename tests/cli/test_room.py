@@ -9,6 +9,7 @@ import pytest
 
 from hedgerow import cli
 from hedgerow.cli import room
+from refusals import code_in
 
 COMMAND = [sys.executable, "-m", "hedgerow"]
 limited = pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="a sanitizer needs all of the address space")
@@ -26,7 +27,8 @@ def test_too_small_an_address_space_is_said_before_anything_is_loaded(megabytes)
     done = under(megabytes, "methods")
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
-    assert f"too little memory to start (a limit of this shell, ulimit, allows {megabytes} MB)" in done.stderr
+    assert code_in(done.stderr) == "out-of-memory"
+    assert f"ulimit, allows {megabytes} MB" in done.stderr
     assert "Nothing was read" in done.stderr
 
 
@@ -72,7 +74,7 @@ def test_memory_that_runs_out_is_one_sentence(problem, monkeypatch, capsys):
         cli.main()
     assert ended.value.code == 2
     said = capsys.readouterr().err
-    assert said.startswith("hedgerow: memory ran out")
+    assert code_in(said) == "out-of-memory"
     assert said.count("\n") == 1
 
 

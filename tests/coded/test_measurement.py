@@ -13,6 +13,7 @@ from hedgerow.coded.query import MarginalQuery, total_query
 from hedgerow.errors import HedgerowError
 from hedgerow.models.graphical.estimation import fit, fit_near
 from hedgerow.models.graphical.model import GraphicalModel
+from refusals import refused
 
 DOMAIN = Domain.of({"a": 2, "b": 3})
 PAIR = MarginalQuery(DOMAIN, ("a", "b"))
@@ -21,18 +22,18 @@ NOISE = Noise("gaussian", 1.0)
 
 @pytest.mark.parametrize("scale", [0, 0.0, -1.0, math.nan, math.inf, -math.inf, None, "1", np.ones(6), [1.0]])
 def test_noise_has_one_scale_above_nothing(scale):
-    with pytest.raises(HedgerowError, match="one scale above 0"):
+    with refused("bad-noise-scale"):
         Noise("gaussian", scale)
 
 
 def test_noise_is_of_a_kind_that_exists():
-    with pytest.raises(HedgerowError, match="gaussian or laplace"):
+    with refused("unknown-noise"):
         Noise("uniform", 1.0)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e300])
 def test_values_are_finite(value):
-    with pytest.raises(HedgerowError, match="finite"):
+    with refused("bad-noisy-counts"):
         Measurement(PAIR, np.array([1.0, 2, 3, 4, 5, value]), NOISE)
 
 
@@ -50,25 +51,25 @@ def test_values_are_finite(value):
     ],
 )
 def test_there_is_one_number_for_every_cell(values):
-    with pytest.raises(HedgerowError, match=r"a × b has 6 cells"):
+    with refused("answer-length", "a × b has 6 cells"):
         Measurement(PAIR, values, NOISE)
 
 
 @pytest.mark.parametrize("kept", [[0, 6], [-1, 0], [1, 0], [1, 1], [0], [[0, 1]], [0.0, 1.0]])
 def test_kept_cells_are_in_order_and_inside(kept):
-    with pytest.raises(HedgerowError, match="a × b"):
+    with refused("answer-length" if kept == [0] else "bad-kept-cells", "a × b"):
         Measurement(PAIR, np.array([3, 4]), NOISE, np.array(kept))
 
 
 def test_the_total_has_a_name_in_messages():
-    with pytest.raises(HedgerowError, match="the total has 1 cell"):
+    with refused("answer-length", "the total has 1 cell"):
         Measurement(total_query(DOMAIN), np.zeros(2), NOISE)
 
 
 def test_nothing_of_the_values_is_quoted():
-    with pytest.raises(HedgerowError) as refused:
+    with refused("bad-noisy-counts") as told:
         Measurement(PAIR, np.array([12345.5, math.nan, 0, 0, 0, 0]), NOISE)
-    assert "12345" not in str(refused.value)
+    assert "12345" not in str(told.value)
 
 
 # the fit
@@ -77,23 +78,23 @@ def test_nothing_of_the_values_is_quoted():
 def test_a_measurement_of_another_domain_is_refused():
     wider = Domain.of({"a": 2, "b": 4})
     measurement = Measurement(MarginalQuery(wider, ("a", "b")), np.arange(8), NOISE)
-    with pytest.raises(HedgerowError, match="another domain"):
+    with refused("another-domain"):
         fit(DOMAIN, [measurement])
-    with pytest.raises(HedgerowError, match="another domain"):
+    with refused("another-domain"):
         fit_near(GraphicalModel.uniform(DOMAIN, 10.0), [measurement])
 
 
 @pytest.mark.parametrize("total", [math.nan, math.inf, -math.inf])
 def test_a_total_is_a_number(total):
-    with pytest.raises(HedgerowError, match="total"):
+    with refused("bad-total"):
         fit(DOMAIN, [Measurement(PAIR, np.arange(6), NOISE)], total=total)
 
 
 def test_a_start_and_a_support_must_fit_the_domain():
     measurement = Measurement(PAIR, np.arange(6), NOISE)
-    with pytest.raises(HedgerowError, match="another domain"):
+    with refused("another-domain"):
         fit(DOMAIN, [measurement], start=GraphicalModel.uniform(Domain.of({"a": 3, "b": 3}), 10.0))
-    with pytest.raises(HedgerowError, match="one entry per cell"):
+    with refused("bad-zeros"):
         fit(DOMAIN, [measurement], support={("a",): np.array([True] * 3)})
 
 

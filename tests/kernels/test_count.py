@@ -9,9 +9,9 @@ from hedgerow import _count
 from hedgerow.audit.engine import reference_cells
 from hedgerow.coded.domain import Domain
 from hedgerow.coded.query import MarginalQuery, TreeQuery, total_query
-from hedgerow.errors import HedgerowError, LimitError
 from hedgerow.private.engines.arrow import ArrowEngine, _plan
 from hedgerow.private.exact import SparseCounts
+from refusals import refused
 
 SIZES = st.one_of(st.integers(1, 12), st.sampled_from([255, 256, 257, 65_535, 65_536, 65_537, 1 << 20]))
 EVERYTHING_DENSE = 1 << 62
@@ -165,7 +165,7 @@ def test_cells_beyond_four_billion_keep_their_numbers():
 def test_more_cells_than_can_be_numbered_are_refused_by_name_before_anything_is_counted():
     domain = Domain.of({"a": 1 << 31, "b": 1 << 30, "c": 3})
     engine = ArrowEngine.from_codes(domain, {a.name: np.zeros(2, dtype=a.dtype) for a in domain})
-    with pytest.raises(LimitError, match=r"a × b × c.*more than 2\^62 cells"):
+    with refused("too-many-cells", "a × b × c"):
         engine.count([MarginalQuery(domain, ("a", "b", "c"))])
     with pytest.raises(ValueError, match=r"2\^62"):
         _count.Marginal([0, 1, 2], [1 << 31, 1 << 30, 3], [None] * 3, None)
@@ -202,12 +202,12 @@ def test_a_query_of_another_domain_is_refused_because_the_kernel_trusts_shapes()
     smaller = Domain.of({"a": 4, "b": 3})
     tree = TreeQuery(smaller, ("b",), [0, -1, -1, -1], [1, 0, 1, 2], "a")
     for query in (MarginalQuery(smaller, ("a", "b")), tree):
-        with pytest.raises(HedgerowError, match="another domain"):
+        with refused("another-domain"):
             engine.count([query])
 
 
 def test_codes_outside_their_attribute_are_refused_once_and_for_all():
-    with pytest.raises(HedgerowError, match='attribute "a"'):
+    with refused("bad-codes", '"a"'):
         ArrowEngine.from_codes(Domain.of({"a": 5}), {"a": np.array([5], np.uint8)})
 
 

@@ -8,7 +8,6 @@ from hedgerow import methods
 from hedgerow.budget.amounts import Budget
 from hedgerow.coded.domain import Domain
 from hedgerow.coded.measurement import Noise
-from hedgerow.errors import LimitError
 from hedgerow.models.histograms import Histograms, Part
 from hedgerow.models.model import block_sizes
 from hedgerow.private.exact import Exact, SparseCounts
@@ -16,6 +15,7 @@ from hedgerow.private.mechanisms import Mechanisms
 from hedgerow.progress import Limits
 from hedgerow.run import synthesize
 from hedgerow.schema import Schema
+from refusals import refused
 
 BUDGET = Budget(1.0, 1e-9)
 SMALL = Schema.parse("""
@@ -76,7 +76,7 @@ def test_ten_million_categories(method):
 def test_what_would_not_fit_is_refused_before_anything_is_spent():
     schema = Schema.parse("columns: {a: {type: code, size: 16000000}}")
     table = pa.table({"a": [1, 2, 3]})
-    with pytest.raises(LimitError, match="Nothing was spent"):
+    with refused("counts-too-large", "Nothing was spent"):
         synthesize(table, schema, BUDGET, "independent", limits=Limits(memory=64 << 20))
 
 

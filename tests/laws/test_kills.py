@@ -92,7 +92,7 @@ class Campaign:
             assert set(folder.rglob(".*.part")) <= unfinished
             assert done.code in (0, 130, -number), done.err  # the last: before anything of ours had been imported
             assert done.code != 130 or done.err.endswith(
-                "hedgerow: stopped; no half-written file was left, and what was debited stays debited.\n"
+                "hedgerow [stopped]: stopped; no half-written file was left, and what was debited stays debited.\n"
             )
         self.kills[label, number.name if done.code else "too late", where()] += bool(done.code)
 
@@ -277,7 +277,7 @@ def kill_other(campaign):
 
     campaign.kill(label, words, folder, where)
     again = campaign.server.run(words, folder)
-    assert again.code == 0 or "exists already and was not touched" in again.err
+    assert again.code == 0 or again.refusal == "already-exists"
     where()
     assert not list(folder.glob(".*.part"))
 

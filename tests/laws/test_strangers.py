@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import fuzz_releases
 import hedgerow as hr
 from hedgerow.coded.domain import Domain
-from hedgerow.errors import LimitError, OptionError, ReleaseError, SchemaError
+from hedgerow.errors import ReleaseError
 from hedgerow.methods.method import About
 from hedgerow.models import load
 from hedgerow.models.expanded import Expanded
@@ -31,6 +31,7 @@ from hedgerow.release import archive
 from hedgerow.release.bundle import Release, verify
 from hedgerow.release.certificate import second_opinion
 from models_by_hand import structures
+from refusals import refused
 from repository import CORPUS
 
 RELEASES = sorted(CORPUS.glob("*.release"))
@@ -87,7 +88,7 @@ def test_messages_whose_sizes_wrap_are_refused_before_they_are_made():
     """x is in three cliques: without it a × b × c have 2⁶⁴ − 2⁴² cells, which as a machine's integer is negative."""
     domain = Domain.of({"x": 1, "a": 2**22 - 1, "b": 2**21, "c": 2**21})
     values = {"cliques": [["x", "a"], ["x", "b"], ["x", "c"]], "order": ["x", "a", "b", "c"], "total": 2.0}
-    with pytest.raises(ReleaseError, match=r"takes 281,474,976,710,879 MB or more.*8,192 MB are allowed"):
+    with refused("model-memory", "281,474,976,710,879", "8,192"):
         load(domain, State("graphical", values, {"potentials": np.zeros(2**23 - 1)}))
 
 
@@ -99,7 +100,7 @@ def test_a_graphical_model_is_allowed_just_what_its_plan_says(structure):
     domain, cliques = structure
     model = GraphicalModel.uniform(domain, 10.0, cliques)
     load(domain, model.state(), memory=model.plan.bytes)
-    with pytest.raises(ReleaseError, match="MB are allowed"):
+    with refused("model-memory"):
         load(domain, model.state(), memory=model.plan.bytes - 1)
 
 
@@ -116,7 +117,7 @@ def segments(**changes):
 def test_a_marginal_names_an_attribute_once():
     """6⁶⁴ wraps to 0."""
     load(SEX, segments())
-    with pytest.raises(ReleaseError, match='"marginals" is not distinct attributes'):
+    with refused("model-entry", '"marginals"'):
         load(SEX, segments(marginals=[["race"] * 64]))
 
 
@@ -136,23 +137,23 @@ def trees(sweeps=1, **changes):
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"picks0": np.full((1, 4), ONE // 4, dtype=np.uint32)}, '"picks0" is not of the shape'),
-        ({"picks0": np.array([ONE - 1], dtype=np.uint32)}, "no chance in all"),
-        ({"split0": np.array([1, 2, -1, -1], dtype=np.int32)}, '"split0" is not whole numbers from -1 to 1'),
-        ({"child0": np.array([1, 3, 0, 1])}, "children that are not there"),
-        ({"child0": np.array([0, 2, 0, 1])}, "children that are not there"),
-        ({"child0": np.array([1, 2, 0, 2])}, "leaves that are not there"),
-        ({"child0": np.array([1, 2**63 - 1, 0, 1])}, '"child0" is not whole numbers'),
-        ({"leaves0": np.full((2, 6), 1, dtype=np.uint32)}, "no distribution"),
-        ({"leaves0": np.array([[ONE, ONE, ONE, ONE, 0, ONE]] * 2, dtype=np.uint32)}, "no distribution"),
-        ({"sweeps": 10**9}, '"sweeps" is not a whole number from 1 to 1000'),
-        ({"sweeps": True}, '"sweeps" is not a whole number'),
+        ({"picks0": np.full((1, 4), ONE // 4, dtype=np.uint32)}, ("model-entry", '"picks0"')),
+        ({"picks0": np.array([ONE - 1], dtype=np.uint32)}, ("model-forest-weights",)),
+        ({"split0": np.array([1, 2, -1, -1], dtype=np.int32)}, ("model-entry", '"split0"')),
+        ({"child0": np.array([1, 3, 0, 1])}, ("model-children",)),
+        ({"child0": np.array([0, 2, 0, 1])}, ("model-children",)),
+        ({"child0": np.array([1, 2, 0, 2])}, ("model-leaves",)),
+        ({"child0": np.array([1, 2**63 - 1, 0, 1])}, ("model-entry", '"child0"')),
+        ({"leaves0": np.full((2, 6), 1, dtype=np.uint32)}, ("model-leaf",)),
+        ({"leaves0": np.array([[ONE, ONE, ONE, ONE, 0, ONE]] * 2, dtype=np.uint32)}, ("model-leaf",)),
+        ({"sweeps": 10**9}, ("model-entry", '"sweeps"', "1000")),
+        ({"sweeps": True}, ("model-entry", '"sweeps"')),
     ],
 )
 def test_a_forest_is_walked_only_where_it_stands(changes, complaint):
     rows = load(SEX, trees()).draw(100, block_rng(0, 0))
     assert np.array_equal(rows["race"], 5 * rows["sex"])
-    with pytest.raises(ReleaseError, match=complaint):
+    with refused(*complaint):
         load(SEX, trees(**changes))
 
 
@@ -163,7 +164,7 @@ def test_a_path_asks_each_attribute_once():
     child = np.zeros(len(split), dtype=np.int64)
     child[0] = 1
     child[1::2][:count] = np.arange(2, 2 * count + 1, 2)  # its leaf, and the next question
-    with pytest.raises(ReleaseError, match="more questions in a row than there are attributes"):
+    with refused("model-tree-depth"):
         load(SEX, trees(split0=split, child0=child))
 
 
@@ -176,9 +177,11 @@ def test_merged_codes_are_no_more_than_codes(tmp_path):
         return inner.held_by("expanded", {"attributes": ["a"]}, {"map0": np.array(mapping), "fill0": np.ones(3)})
 
     assert isinstance(load(domain, state([0, 1, 1])), Expanded)
-    for mapping in ([0, 1, 5 * 10**8], [0, 1, -1], [1, 1, 1]):
-        with pytest.raises(ReleaseError, match=r"\"map0\" is not whole|stand for nothing"):
+    for mapping in ([0, 1, 5 * 10**8], [0, 1, -1]):
+        with refused("model-entry", '"map0"'):
             load(domain, state(mapping))
+    with refused("model-empty-merge"):
+        load(domain, state([1, 1, 1]))
 
 
 BAD = [np.nan, np.inf, -np.inf, -1.0, 1e300]
@@ -204,13 +207,13 @@ def test_numbers_that_are_none_are_refused_wherever_they_stand(name, bad):
     if name == "potentials" and bad == -1.0:
         load(domain, states[name])
         return
-    with pytest.raises(ReleaseError, match=f'"{name}" is not'):
+    with refused("model-entry", f'"{name}"'):
         load(domain, states[name])
     for kind in (np.complex128, np.float32, ">f8", object):
         if bad == 1e300 and kind is np.float32:
             continue  # numpy warns
         other = {key: array.astype(kind) if key == name else array for key, array in states[name].arrays.items()}
-        with pytest.raises(ReleaseError, match=f'"{name}" is not of type float64'):
+        with refused("model-entry", f'"{name}"', "float64"):
             load(domain, State(states[name].kind, states[name].values, other))
 
 
@@ -221,7 +224,7 @@ def test_codes_of_a_pool_are_codes_of_their_attribute():
         np.array([[0], [1]], dtype=np.uint8),
     ):
         state = segments()
-        with pytest.raises(ReleaseError, match=r'"pool\.race" is not'):
+        with refused("model-entry", '"pool.race"'):
             load(SEX, State(state.kind, state.values, state.arrays | {"pool.race": codes}))
 
 
@@ -231,7 +234,7 @@ def test_models_lie_inside_each_other_only_so_deep():
     for _ in range(7):
         state = state.held_by("expanded", {"attributes": []}, {})
     load(SEX, state)
-    with pytest.raises(ReleaseError, match="more than 8 models lie inside each other"):
+    with refused("model-depth"):
         load(SEX, state.held_by("adjusted", {"marginals": []}, {}))
 
 
@@ -241,7 +244,7 @@ def test_a_search_that_would_not_end_is_refused():
     pool = np.zeros(1_000_000, dtype=np.uint16)
     values = {"segments": ["b"], "marginals": [["a"]], "weights": [1.0], "first": 1}
     arrays = {"counts": np.ones(2), "pool.a": pool, "shares0": np.full(2000, 1 / 2000)}
-    with pytest.raises(ReleaseError, match="takes more than"):
+    with refused("model-steps"):
         load(domain, State("segments", values | {"first": 1}, arrays | {"pool.a": np.zeros(10**7, dtype=np.uint16)}))
     load(domain, State("segments", values | {"first": 10**6}, arrays))
 
@@ -253,7 +256,7 @@ def test_what_no_model_asks_for_is_refused():
         ({}, {"note": np.zeros(3)}),
         ({}, {"start.note": np.ones(1)}),
     ):
-        with pytest.raises(ReleaseError, match="entries that such a model does not have"):
+        with refused("model-strange-entries"):
             load(SEX, State(state.kind, state.values | values, state.arrays | arrays))
 
 
@@ -295,8 +298,9 @@ def test_a_zip_of_another_make_is_refused(saved):
         {"compress_type": zipfile.ZIP_LZMA},
     ):
         packed(**about)
-        with pytest.raises(ReleaseError, match="is not a release"):
+        with pytest.raises(ReleaseError) as told:
             verify(saved)
+        assert told.value.code in ("not-a-release", "release-hidden-bytes")
 
 
 def test_no_bit_around_the_members_is_free(saved):
@@ -326,7 +330,7 @@ def test_nothing_hides_behind_a_packed_member(saved):
     longer = packer.compress(b"{}") + packer.flush() + b"Bob has flu"
     local, entry = archive._headers("a.json", zlib.crc32(b"{}"), len(longer), 2, 0)
     saved.write_bytes(local + longer + entry + archive._end(1, len(entry), len(local) + len(longer)))
-    with pytest.raises(ReleaseError, match="damaged"):
+    with refused("not-a-release"):
         archive.read(saved)
     assert members
 
@@ -336,11 +340,11 @@ def test_a_member_that_unpacks_to_more_than_it_says_is_not_unpacked(saved):
     packed = bomb.compress(bytes(1 << 26)) + bomb.flush()
     local, entry = archive._headers("a.json", 0, len(packed), 10, 0)
     saved.write_bytes(local + packed + entry + archive._end(1, len(entry), len(local) + len(packed)))
-    with pytest.raises(ReleaseError, match="damaged"):
+    with refused("not-a-release"):
         archive.read(saved)
     local, entry = archive._headers("a.json", 0, len(packed), 1 << 26, 0)
     saved.write_bytes(local + packed + entry + archive._end(1, len(entry), len(local) + len(packed)))
-    with pytest.raises(ReleaseError, match="unpack to more"):
+    with refused("release-unpacks-too-large"):
         archive.read(saved, most=1 << 25)
 
 
@@ -354,7 +358,7 @@ def test_members_are_named_once_and_as_we_name_them(saved):
         if names[0] == "../a.json":
             assert archive.read(saved) == {"../a.json": b"", "b": b""}  # no path is ever made of a name
             continue
-        with pytest.raises(ReleaseError, match=r"twice|another name"):
+        with refused("release-member-twice" if names[0] == names[1] else "release-member-name"):
             archive.read(saved)
 
 
@@ -394,9 +398,10 @@ def test_arrays_are_written_as_numpy_writes_them(kind, shape):
 def test_headers_of_arrays_claim_no_more_than_there_is(header):
     text = header.encode() + b" " * (-(len(header) + 11) % 64) + b"\n"
     data = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + bytes(8)
-    with pytest.raises(ReleaseError, match="an array of the release"):
+    with pytest.raises(ReleaseError) as told:
         archive.array_of(data)
-    with pytest.raises(ReleaseError, match="not written as"):
+    assert told.value.code in ("release-array-type", "release-array-written")
+    with refused("release-array-written"):
         archive.array_of(archive.array_bytes(np.ones(1)) + b"Bob has flu")
 
 
@@ -436,18 +441,18 @@ def test_one_spelling(saved):
         members = archive.read(saved)
         members["model.json"] = respell(members["model.json"])
         write(saved, members)
-        with pytest.raises(ReleaseError, match="spelled in another way"):
+        with refused("release-strange-entries"):
             verify(saved)
 
 
 def test_members_stand_in_one_order(saved):
     members = archive.read(saved)
     archive.write(saved, dict(reversed(members.items())))
-    with pytest.raises(ReleaseError, match="another order"):
+    with refused("release-member-order"):
         verify(saved)
     hashes = json.loads(members["manifest.json"])
     archive.write(saved, members | {"manifest.json": dumped(dict(reversed(hashes.items())))})
-    with pytest.raises(ReleaseError, match="another order"):
+    with refused("release-member-order"):
         verify(saved)
 
 
@@ -459,7 +464,7 @@ def test_a_signature_is_a_key_and_a_signature(saved):
     key = signature["public_key"]
     for changed in ({**signature, "note": "42"}, {**signature, "public_key": key.upper()}, {"public_key": key}):
         archive.write(saved, members | {"signature.json": dumped(changed)})
-        with pytest.raises(ReleaseError, match=r"signature|KeyError"):
+        with refused("not-a-release" if len(changed) == 1 else "signature-written"):
             verify(saved)
 
 
@@ -472,12 +477,12 @@ def test_one_array_stands_for_one_answer(saved):
     measured["measurements"] *= 2
     members["answers.json"] = dumped(answers)
     write(saved, members)
-    with pytest.raises(ReleaseError, match="KeyError"):
+    with refused("not-a-release"):
         verify(saved)
 
 
 def test_a_schema_cannot_ask_for_more_than_a_machine_has():
-    with pytest.raises(SchemaError, match="together they have more than"):
+    with refused("too-many-codes"):
         hr.Schema.from_dict({f"c{number}": 2**24 for number in range(5)})
 
 
@@ -493,7 +498,7 @@ def test_no_flood_of_rows_where_nobody_said_how_many(forged):
     path = forged(sizes, "histograms", {"total": 1e18, "marginals": [["a"]]}, {"weights0": np.ones(2)})
     assert verify(path)[0].estimated_rows == 1 << 40
     path = forged(sizes, "histograms", {"total": 1e300, "marginals": [["a"]]}, {"weights0": np.ones(2)})
-    with pytest.raises(ReleaseError, match='"total" is not a number from 1'):
+    with refused("model-entry", '"total"'):
         verify(path)
 
 
@@ -501,16 +506,16 @@ def test_a_model_larger_than_the_reader_allows_says_what_it_takes(hedgerow, forg
     sizes = {"a": 2000, "b": 2000}
     values = {"cliques": [["a", "b"]], "order": ["a", "b"], "total": 2.0}
     path = forged(sizes, "graphical", values, {"potentials": np.zeros(4 * 10**6)})
-    refused = hedgerow("verify", path, "--max-memory", "64MB")
-    assert refused.code == 2
-    assert "64 MB are allowed. Nothing was allocated. Hint: a larger --max-memory" in refused.err
+    stopped = hedgerow("verify", path, "--max-memory", "64MB")
+    assert (stopped.code, stopped.refusal) == (2, "model-memory")
+    assert "64 MB are allowed" in stopped.err
     verify(path)
     assert hedgerow("sample", path, "-o", "x.csv", "--rows", "5", "--max-memory", "1GB").code == 0
 
 
 def test_a_release_too_large_for_its_form_is_not_written(tmp_path, monkeypatch):
     monkeypatch.setattr(archive, "LARGEST", 1000)
-    with pytest.raises(LimitError, match=r"at most 65,534 members of 1,000 bytes.*It was not written"):
+    with refused("release-too-large", "65,534", "1,000"):
         archive.write(tmp_path / "x.release", {"a.json": bytes(2000)})
     assert not (tmp_path / "x.release").exists()
 
@@ -550,7 +555,7 @@ def test_one_discovery_is_one_column(tmp_path):
         change(certificate["charges"], answers)
         members["certificate.json"], members["answers.json"] = dumped(certificate), dumped(answers)
         write(tmp_path / "forged.release", members)
-        with pytest.raises(ReleaseError, match="discovers other than one column for its price"):
+        with refused("charge-discovery"):
             verify(tmp_path / "forged.release")
 
     def two_for_one(charges, answers):
@@ -635,9 +640,9 @@ SCHEMA = hr.Schema.parse("dataset: t\ncolumns: {a: {type: code, size: 3}}")
 @pytest.mark.parametrize(
     ("method", "complaint"),
     [
-        ("NamelessRolling", 'says that its kind is "mine". One that is made elsewhere is of the kind'),
-        ("UnreadableRolling", "cannot be read back"),
-        ("SilentRolling", "does not say which model it returns"),
+        ("NamelessRolling", "model-kind"),
+        ("UnreadableRolling", "model-unreadable"),
+        ("SilentRolling", "no-model-declared"),
     ],
 )
 def test_a_release_that_nobody_could_read_is_refused_before_it_is_paid_for(elsewhere, method, complaint):
@@ -645,7 +650,7 @@ def test_a_release_that_nobody_could_read_is_refused_before_it_is_paid_for(elsew
     Ledger.create(books, "t", hr.Budget(10.0, 1e-6))
     before = books.read_bytes()
     rolling = getattr(importlib.import_module("elsewhere"), method)()
-    with pytest.raises(OptionError, match=rf"{complaint}.*Nothing was read"):
+    with refused(complaint):
         hr.synthesize(TABLE, SCHEMA, hr.Budget(5.0), rolling, ledger=books)
     assert books.read_bytes() == before
 
@@ -654,16 +659,15 @@ def test_a_model_made_elsewhere_is_read_by_the_readers_word_alone(elsewhere, hed
     path = elsewhere / "out.release"
     made = hr.synthesize(TABLE, SCHEMA, hr.Budget(5.0), importlib.import_module("elsewhere").Rolling())
     made.save(path)
-    refused = hedgerow("verify", "out.release")
-    assert refused.code == 2
-    assert 'made elsewhere, "elsewhere:Dice"' in refused.err
-    assert "nothing was imported" in refused.err
-    assert "code of elsewhere" not in refused.out
+    stopped = hedgerow("verify", "out.release")
+    assert (stopped.code, stopped.refusal) == (2, "model-not-allowed")
+    assert '"elsewhere:Dice"' in stopped.err
+    assert "code of elsewhere" not in stopped.out
     assert hedgerow("verify", "out.release", "--allow-model", "elsewhere:Dice").code == 0
     words = ["sample", "out.release", "-o", "parts", "--rows", "30", "--allow-model", "elsewhere:Dice"]
     assert hedgerow(*words).code == 0
     for models in ([], ["os:system"], ["elsewhere:Rolling"]):
-        with pytest.raises(ReleaseError, match="made elsewhere"):
+        with refused("model-not-allowed"):
             Release.load(path, models=models)
     read = Release.load(path, models=["elsewhere:Dice"])
     assert read.sample(10).equals(made.sample(10))
@@ -677,7 +681,7 @@ def test_a_method_that_returns_another_model_than_it_says_leaves_no_file(elsewhe
 
     made = hr.synthesize(TABLE, SCHEMA, hr.Budget(5.0), module.LyingRolling())
     assert made.sample(10).num_rows == 10  # what was paid for is in hand
-    with pytest.raises(OptionError, match='says that its kind is "mine"'):
+    with refused("model-kind", '"mine"'):
         made.save(elsewhere / "x.release")
     assert not (elsewhere / "x.release").exists()
 

@@ -7,7 +7,6 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.coded.domain import Domain, Workload
-from hedgerow.errors import OptionError
 from hedgerow.methods.aim import AIM
 from hedgerow.methods.mst import MST
 from hedgerow.methods.mwem import MWEM
@@ -15,6 +14,7 @@ from hedgerow.methods.shared.workloads import closure, workload_of
 from hedgerow.private.evaluate import marginal_distances
 from hedgerow.progress import Limits, Progress
 from hedgerow.samples import opm
+from refusals import refused
 
 SCHEMA = hr.Schema.parse(opm.SCHEMA)
 METHODS = ["mst", "aim", "mwem"]
@@ -55,21 +55,21 @@ def test_a_target_weighs_its_marginals_more():
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("- [a, cc]", 'unknown column "cc".*Did you mean "c"'),
-        ("- {columns: [a], weight: -1}", "must be a positive number"),
-        ("- 7", "entry 1 of the workload file"),
-        ("a: 1", "must hold a list"),
-        ("[", "not valid YAML"),
+        ("- [a, cc]", ("unknown-column", '"cc"', 'Did you mean "c"')),
+        ("- {columns: [a], weight: -1}", ("bad-weight",)),
+        ("- 7", ("bad-workload",)),
+        ("a: 1", ("bad-workload",)),
+        ("[", ("bad-workload",)),
     ],
 )
 def test_bad_workloads_are_refused(tmp_path, text, complaint):
     (tmp_path / "w.yaml").write_text(text)
-    with pytest.raises(OptionError, match=complaint):
+    with refused(*complaint):
         workload_of(CURATOR, str(tmp_path / "w.yaml"))
 
 
 def test_a_workload_that_is_no_file_is_refused():
-    with pytest.raises(OptionError, match="neither a degree"):
+    with refused("bad-workload"):
         workload_of(CURATOR, "triples")
 
 
@@ -150,10 +150,12 @@ def test_models_stay_within_their_size(table):
 
 
 @pytest.mark.parametrize("method", [AIM, MWEM])
-@pytest.mark.parametrize("options", [{"workload": "missing.yaml"}, {"target": "wage"}])
-def test_a_workload_that_cannot_be_is_refused_before_anything_is_asked(method, options):
+@pytest.mark.parametrize(
+    ("options", "code"), [({"workload": "missing.yaml"}, "bad-workload"), ({"target": "wage"}, "unknown-column")]
+)
+def test_a_workload_that_cannot_be_is_refused_before_anything_is_asked(method, options, code):
     class Untouched(Public):
         remaining = None
 
-    with pytest.raises(OptionError):
+    with refused(code):
         method(**options).run(Untouched(CURATOR.domain, CURATOR.columns), Progress())

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow import methods
-from hedgerow.errors import OptionError
 from hedgerow.methods.option import Option, Options, declared, option
+from refusals import refused
 from repository import ROOT
 
 PAGES = ROOT / "docs" / "understand" / "methods"
@@ -83,10 +83,9 @@ def test_every_option_says_what_it_is_for_and_allows_its_default(name, option):
     ],
 )
 def test_what_an_option_does_not_allow_is_refused_when_the_method_is_made(given, says):
-    with pytest.raises(OptionError) as refused:
+    with refused("bad-option") as told:
         Knobs(**given)
-    assert says in str(refused.value)
-    assert str(refused.value).endswith("Nothing was read.")
+    assert says in str(told.value)
 
 
 def test_text_and_plain_data_become_values(monkeypatch):
@@ -98,7 +97,7 @@ def test_text_and_plain_data_become_values(monkeypatch):
         0.25, 4, 3.0, file="2", sure=False
     )
     for wrong in ({"count": "4.5"}, {"sure": "perhaps"}, {"plain": "x"}, {"part": "1"}, {"count": 2.5}, {"part": None}):
-        with pytest.raises(OptionError, match=r"made: option .* Nothing was read\."):
+        with refused("bad-option"):
             methods.build("made", wrong)
 
 
@@ -126,13 +125,13 @@ def test_methods_stay_frozen_and_their_options_plain():
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("hegde", 'unknown method "hegde".*Did you mean "hedge"'),
-        ("no.such.module:Thing", "ModuleNotFoundError.*PYTHONPATH"),
-        ("hedgerow.methods.aim:AMI", 'has no method "AMI"'),
-        ("hedgerow.methods.aim:LEAST_SHARE", "is not a method"),
-        ("hedgerow methods:AIM", "expected package.module:Class"),
+        ("hegde", ("unknown-method", '"hegde"', 'Did you mean "hedge"')),
+        ("no.such.module:Thing", ("cannot-import",)),
+        ("hedgerow.methods.aim:AMI", ("cannot-import", '"AMI"')),
+        ("hedgerow.methods.aim:LEAST_SHARE", ("not-a-method",)),
+        ("hedgerow methods:AIM", ("cannot-import",)),
     ],
 )
 def test_a_method_that_is_none_is_refused(name, says):
-    with pytest.raises(OptionError, match=says):
+    with refused(*says):
         methods.build(name)

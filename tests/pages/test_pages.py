@@ -207,8 +207,8 @@ class TestReleasePage:
             CANARY not in (tmp_path / "out.html").read_text() + (tmp_path / "out.csv").read_text() + done.out + done.err
         )
         wrong = hedgerow("synth", *words[:-1], "out.txt", "--overwrite")
-        assert wrong.code == 2
-        assert "must end in one of .html" in wrong.err
+        assert (wrong.code, wrong.refusal) == (2, "unknown-suffix")
+        assert ".html" in wrong.err
 
     def test_it_says_what_the_certificate_says(self):
         release = hr.synthesize(people(500), SCHEMA, hr.Budget(1.0, 0.0), "mst")

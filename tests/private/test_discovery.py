@@ -8,11 +8,11 @@ import hedgerow as hr
 from hedgerow.audit.method import Pair, replay_pair
 from hedgerow.audit.replay import Violation
 from hedgerow.coded.measurement import Measurement, Noise
-from hedgerow.errors import SchemaError
 from hedgerow.methods.independent import Independent
 from hedgerow.private.bounding import Holders
 from hedgerow.private.discovery import _consistent, _dyadic
 from hedgerow.release.bundle import verify
+from refusals import refused
 
 SCHEMA = """
 dataset: shops
@@ -60,7 +60,7 @@ def test_common_values_are_found_rare_ones_become_other_and_bins_follow_the_data
 
 
 def test_open_categories_need_delta_and_say_why():
-    with pytest.raises(SchemaError, match=r'"city" are private, and discovering them needs δ > 0'):
+    with refused("discovery-needs-delta", '"city"'):
         hr.synthesize(table(50), hr.Schema.parse(SCHEMA), hr.Budget(1.0, 0.0))
     bins_only = hr.Schema.parse(SCHEMA.replace("values: private", "values: [Ghent, Lyon], other: true"))
     assert hr.synthesize(table(500), bins_only, hr.Budget(1.0, 0.0)).guarantee.delta == 0

@@ -21,6 +21,7 @@ from hedgerow.progress import Limits, Progress
 from hedgerow.run import synthesize
 from hedgerow.samples import opm
 from hedgerow.schema import Schema
+from refusals import refused
 
 ROWS = opm.generate(400)
 SCHEMA = Schema.parse(opm.SCHEMA)
@@ -67,7 +68,7 @@ def test_it_goes_on_with_the_same_answers_and_one_debit(tmp_path, cut_after, mon
         synthesize(ROWS, SCHEMA, BUDGET, build(method), **given)
     monkeypatch.undo()
     kept = [record for record in _read(tmp_path / "j") if record.arrays]
-    with pytest.raises(BudgetError):  # the budget is spent: a second run cannot be paid
+    with refused("ledger-exhausted"):  # the budget is spent: a second run cannot be paid
         synthesize(ROWS, SCHEMA, BUDGET, build(method), ledger=books.path)
     release = synthesize(ROWS, SCHEMA, BUDGET, build(method), **given, resume=True)
     assert values(release)[: len(kept)] == [record.arrays[0].tolist() for record in kept]
@@ -96,15 +97,15 @@ def test_the_turns_that_time_took_are_taken_again(tmp_path):
 def test_another_run_does_not_take_its_answers(tmp_path):
     synthesize(ROWS, SCHEMA, BUDGET, build("mst"), journal=tmp_path / "j")
     given = {"journal": tmp_path / "j"}
-    with pytest.raises(BudgetError, match="its budget is not"):
+    with refused("another-run", "its budget is not"):
         synthesize(ROWS, SCHEMA, Budget(2.0, 1e-9), build("mst"), **given, resume=True)
-    with pytest.raises(BudgetError, match="its method is not"):
+    with refused("another-run", "its method is not"):
         synthesize(ROWS, SCHEMA, BUDGET, build("aim"), **given, resume=True)
-    with pytest.raises(BudgetError, match="its seed is not"):
+    with refused("another-run", "its seed is not"):
         synthesize(ROWS, SCHEMA, BUDGET, build("mst"), **given, resume=True, seed=1)
-    with pytest.raises(BudgetError, match="--resume goes on"):
+    with refused("unfinished-run"):
         synthesize(ROWS, SCHEMA, BUDGET, build("mst"), **given)
-    with pytest.raises(BudgetError, match="nothing to resume"):
+    with refused("nothing-to-resume"):
         synthesize(ROWS, SCHEMA, BUDGET, build("mst"), journal=tmp_path / "none", resume=True)
 
 
@@ -117,7 +118,7 @@ def test_a_run_goes_on_with_the_ledger_that_it_began_with(tmp_path, cut_after, m
         with pytest.raises(Stop):
             synthesize(ROWS, SCHEMA, BUDGET, build("mst"), **given, **began)
         monkeypatch.undo()
-        with pytest.raises(BudgetError, match="its ledger is not the one given"):
+        with refused("another-run", "its ledger is not"):
             synthesize(ROWS, SCHEMA, BUDGET, build("mst"), **given, **goes_on, resume=True)
         release = synthesize(ROWS, SCHEMA, BUDGET, build("mst"), **given, **began, resume=True)
         assert (release.certificate.ledger is not None) == bool(began)
@@ -127,7 +128,7 @@ def test_a_refused_run_leaves_no_journal(tmp_path, monkeypatch):
     books = Ledger.create(tmp_path / "l", "opm", Budget(1.0, 1e-9))
     monkeypatch.setattr(Ledger, "check", lambda *words: None)  # as if another run were quicker
     synthesize(ROWS, SCHEMA, BUDGET, build("independent"), ledger=books.path)
-    with pytest.raises(BudgetError):
+    with refused("ledger-exhausted"):
         synthesize(ROWS, SCHEMA, BUDGET, build("independent"), ledger=books.path, journal=tmp_path / "j")
     assert not (tmp_path / "j").exists()
 
@@ -169,7 +170,7 @@ def test_a_journal_cut_anywhere_gives_back_its_whole_records(tmp_path_factory, d
 def test_two_processes_do_not_share_one(tmp_path):
     first = Journal(tmp_path / "j", RUN)
     first.keep(["x"], lambda: Record((), 1))
-    with pytest.raises(BudgetError, match="another run"):
+    with refused("run-in-progress"):
         Journal(tmp_path / "j", RUN, resume=True)
     first.close()
 
@@ -206,8 +207,8 @@ def test_kill_9_loses_nothing_that_was_paid(hedgerow, tmp_path, answers):
     assert done.returncode == -signal.SIGKILL
     assert sorted(os.listdir(tmp_path)) == ["l", "out.release.journal", "s.yaml", "t.parquet"]
     again = hedgerow(*words)  # the ledger is too small for a second run: what helps is said all the same
-    assert again.code == 2
-    assert "--resume goes on with it" in again.err
+    assert (again.code, again.refusal) == (2, "unfinished-run")
+    assert "--resume" in again.err
     for voiding in ([], ["--resume"]):  # nor does a run that pays nothing take away what was paid
         assert hedgerow(*words[:-3], "--unsafe-noise-seed", "1", *voiding).code == 2
     resumed = hedgerow(*words, "--resume")
@@ -231,7 +232,7 @@ def test_a_header_that_was_cut_short_is_no_payment_and_one_that_was_damaged_may_
         (tmp_path / "j").write_bytes(flipped)
         with Claim(tmp_path / "j") as claim:
             assert claim.begun
-        with pytest.raises(BudgetError, match="is damaged at its beginning"):
+        with refused("journal-damaged"):
             Journal(tmp_path / "j", RUN, resume=True)
 
 

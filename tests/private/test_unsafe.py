@@ -1,11 +1,9 @@
 """Printed procedures: exact counts come without noise, and never with a guarantee."""
 
 import pyarrow as pa
-import pytest
 
 from hedgerow.budget.amounts import Budget
 from hedgerow.coded.query import MarginalQuery
-from hedgerow.errors import OptionError
 from hedgerow.methods.independent import Independent
 from hedgerow.methods.method import About
 from hedgerow.models.model import Model
@@ -13,6 +11,7 @@ from hedgerow.private.ledger import Ledger
 from hedgerow.private.unsafe import PRINTED, exact_counts
 from hedgerow.run import synthesize
 from hedgerow.schema import Schema
+from refusals import refused
 
 SCHEMA = Schema.parse("dataset: d\ncolumns: {a: {type: code, size: 3}}")
 TABLE = pa.table({"a": [0, 2, 2]})
@@ -39,6 +38,6 @@ def test_the_ledger_refuses_it_and_debits_nothing(tmp_path):
     books = tmp_path / "d.ledger"
     Ledger.create(books, "d", Budget(3.0, 1e-9))
     before = books.read_bytes()
-    with pytest.raises(OptionError, match="without a guarantee"):
+    with refused("ledger-needs-guarantee"):
         synthesize(TABLE, SCHEMA, Budget(1.0, 1e-9), Printed(), ledger=books)
     assert books.read_bytes() == before

@@ -10,7 +10,7 @@ from hedgerow.coded.measurement import Threshold
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.coded.recoding import Recoding
 from hedgerow.curator import INDEPENDENCE, Candidate
-from hedgerow.errors import BudgetError, HedgerowError
+from hedgerow.errors import BudgetError
 from hedgerow.models.histograms import Histograms, Part
 from hedgerow.private.account import Account
 from hedgerow.private.engines.arrow import ArrowEngine
@@ -19,6 +19,7 @@ from hedgerow.private.mechanisms import Mechanisms
 from hedgerow.private.noise import UnsafeSeededStream
 from hedgerow.private.scores import _distance, _independence, grid_scores
 from hedgerow.private.vault import Vault
+from refusals import refused
 
 DOMAIN = Domain.of({"a": 3, "b": 4, "c": 2})
 CODES = {
@@ -65,7 +66,7 @@ def test_a_refused_charge_makes_no_engine_call_and_says_what_is_left(delta):
         lambda: vault.score(candidates, against=uniform(), spend=all_of_it.share(0.5)),
         lambda: vault.total(spend=all_of_it.share(0.5)),
     ):
-        with pytest.raises(BudgetError, match=r"asks for 0\.5 of the budget; 0\.2 remains"):
+        with refused("budget-exceeded", "0.5", "0.2"):
             ask()
     assert CountingEngine.touched == 0
     assert len(account.charges) == 1
@@ -189,17 +190,16 @@ def test_nonsense_is_refused_before_anything_is_charged():
     vault, account = make_vault()
     query = MarginalQuery(DOMAIN, ("a",))
     for weights in ([0.0], [-1.0], [np.nan], [1.0, 1.0]):
-        with pytest.raises(HedgerowError, match="positive weights"):
+        with refused("bad-weights"):
             vault.measure([query], spend=vault.remaining, weights=weights)
-    with pytest.raises(HedgerowError, match="nothing was asked"):
+    with refused("nothing-asked"):
         vault.measure([], spend=vault.remaining)
-    with pytest.raises(BudgetError, match="needs a share"):
+    with refused("no-share"):
         vault.measure([query], spend=vault.remaining.share(0))
     assert not account.charges
 
 
 def test_counts_that_would_not_fit_in_memory_are_refused_before_they_are_charged():
-    from hedgerow.errors import LimitError
     from hedgerow.progress import Limits, Progress
 
     account = Account(whole(Budget(1.0)))
@@ -207,7 +207,7 @@ def test_counts_that_would_not_fit_in_memory_are_refused_before_they_are_charged
     small = Progress(Limits(memory=64))
     vault = Vault(engine, DOMAIN, 1, account, Mechanisms(), np.random.default_rng(0), progress=small)
     CountingEngine.touched = 0
-    with pytest.raises(LimitError, match=r"The widest is a × b with 12 cells. They were not counted"):
+    with refused("counts-too-large", "a × b with 12 cells"):
         vault.measure([MarginalQuery(DOMAIN, ("a", "b"))], spend=vault.remaining)
     assert not account.charges
     assert CountingEngine.touched == 0
@@ -222,14 +222,14 @@ def test_an_estimate_of_the_wrong_shape_or_size_is_refused(shape):
             return iter([np.full(shape, 1e15)])
 
     vault, _ = make_vault()
-    with pytest.raises(HedgerowError, match=r"has the shape|too large"):
+    with refused("inexact-score" if shape == (12,) else "bad-estimate"):
         vault.select([Candidate(MarginalQuery(DOMAIN, ("a", "b")))], against=Wrong(), spend=vault.remaining)
 
 
 def test_a_huge_penalty_is_refused():
     vault, _ = make_vault()
     candidates = [Candidate(MarginalQuery(DOMAIN, ("a",)), penalty=1e18)]
-    with pytest.raises(HedgerowError, match="too large"):
+    with refused("inexact-score"):
         vault.score(candidates, against=uniform(), spend=vault.remaining)
 
 
@@ -253,9 +253,9 @@ def test_an_estimate_that_overloads_arithmetic_never_sees_a_count():
 def test_questions_that_cannot_be_answered_are_refused_before_they_are_charged():
     vault, account = make_vault()
     query = MarginalQuery(DOMAIN, ("a", "b", "c"))
-    with pytest.raises(HedgerowError, match="plain pairs"):
+    with refused("not-a-pair"):
         vault.score([Candidate(query)], against=INDEPENDENCE, spend=vault.remaining)
-    with pytest.raises(HedgerowError, match="thresholds"):
+    with refused("bad-thresholds"):
         vault.measure([query], spend=vault.remaining, keep=[])
     assert not account.charges
 
@@ -303,6 +303,6 @@ def test_a_pool_counts_once_and_charges_every_choice():
     assert counted == [len(candidates)]
     assert [charge.queries[0]["candidates"] for charge in account.charges] == list(range(len(candidates), 0, -1))
     for among in ([], [len(candidates)], [-1]):
-        with pytest.raises(HedgerowError, match="at least one of the pool's candidates"):
+        with refused("nothing-to-choose"):
             pool.select(np.array(among, dtype=np.int64), spend=vault.remaining)
     assert len(account.charges) == len(candidates)

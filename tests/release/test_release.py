@@ -12,11 +12,11 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import hedgerow as hr
-from hedgerow.errors import OptionError, ReleaseError
 from hedgerow.release import archive
 from hedgerow.release.bundle import Release, verify
 from hedgerow.release.certificate import OPINION, second_opinion
 from hedgerow.samples import opm
+from refusals import refused
 
 SCHEMA = hr.Schema.parse(opm.SCHEMA)
 
@@ -96,34 +96,34 @@ def test_books_in_rho_have_no_second_opinion_of_choices():
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        (lambda c: c["budget"].update(epsilon=0.1), "more than"),
-        (lambda c: c["guarantee"].update(epsilon=0.1), '"guarantee" does not follow'),
-        (lambda c: c["charges"][0].update(scale=c["charges"][0]["scale"] / 2), "costs more than it states"),
-        (lambda c: c["charges"][0].update(scale=c["charges"][0]["scale"] * 2), "other noise than its answers state"),
-        (lambda c: c["charges"][0].update(sensitivity=0.5), '"charges" does not follow'),
-        (lambda c: c["charges"][0]["weights"].pop(), "weights"),
-        (lambda c: c["charges"].append(c["charges"][1]), "more than the budget"),
-        (lambda c: c.update(charges=[]), "lists no access"),
-        (lambda c: c.update(rows_per_person=1, unit="person"), "differ on the unit"),
-        (lambda c: c.update(rows_per_person=7), "differ on the unit"),
-        (lambda c: c.update(dataset="another"), "differ on the unit, the dataset"),
-        (lambda c: c.update(discovered=["sex"]), "what was discovered"),
-        (lambda c: c.update(claim="ε = 0"), '"claim" does not follow'),
-        (lambda c: c.update(notes=["fine"]), "does not write"),
-        (lambda c: c["method"].update(title="\x1b[2J✓ verified"), "control characters"),
-        (lambda c: c["charges"][0].update(purpose="peek"), "no kind of access"),
-        (lambda c: c["charges"][0].update(purpose="measure"), "attributes that the schema does not declare"),
-        (lambda c: c["charges"][1].update(purpose="look"), "not the first access"),
-        (lambda c: c["charges"][0]["queries"].pop(), "weights"),
-        (lambda c: c["charges"][0].update(mechanism="magic"), "cannot be read"),
-        (lambda c: c.update(statements=["perfectly private"]), '"statements" does not follow'),
-        (lambda c: c.pop("whole"), "cannot be read"),
-        (lambda c: c.update(format="another"), "not of the format"),
+        (lambda c: c["budget"].update(epsilon=0.1), ("certificate-overspent",)),
+        (lambda c: c["guarantee"].update(epsilon=0.1), ("certificate-not-recomputed", '"guarantee"')),
+        (lambda c: c["charges"][0].update(scale=c["charges"][0]["scale"] / 2), ("charge-understated",)),
+        (lambda c: c["charges"][0].update(scale=c["charges"][0]["scale"] * 2), ("charge-other-noise",)),
+        (lambda c: c["charges"][0].update(sensitivity=0.5), ("certificate-not-recomputed", '"charges"')),
+        (lambda c: c["charges"][0]["weights"].pop(), ("charge-weights",)),
+        (lambda c: c["charges"].append(c["charges"][1]), ("certificate-overspent",)),
+        (lambda c: c.update(charges=[]), ("certificate-without-charges",)),
+        (lambda c: c.update(rows_per_person=1, unit="person"), ("certificate-and-schema",)),
+        (lambda c: c.update(rows_per_person=7), ("certificate-and-schema",)),
+        (lambda c: c.update(dataset="another"), ("certificate-and-schema",)),
+        (lambda c: c.update(discovered=["sex"]), ("certificate-and-schema",)),
+        (lambda c: c.update(claim="ε = 0"), ("certificate-not-recomputed", '"claim"')),
+        (lambda c: c.update(notes=["fine"]), ("certificate-strange-note",)),
+        (lambda c: c["method"].update(title="\x1b[2J✓ verified"), ("certificate-control-characters",)),
+        (lambda c: c["charges"][0].update(purpose="peek"), ("charge-unknown-access",)),
+        (lambda c: c["charges"][0].update(purpose="measure"), ("charge-undeclared-attributes",)),
+        (lambda c: c["charges"][1].update(purpose="look"), ("charge-late-look",)),
+        (lambda c: c["charges"][0]["queries"].pop(), ("charge-weights",)),
+        (lambda c: c["charges"][0].update(mechanism="magic"), ("certificate-unreadable",)),
+        (lambda c: c.update(statements=["perfectly private"]), ("certificate-not-recomputed", '"statements"')),
+        (lambda c: c.pop("whole"), ("certificate-unreadable",)),
+        (lambda c: c.update(format="another"), ("certificate-format",)),
     ],
 )
 def test_an_edited_certificate_is_refused(saved, change, complaint):
     edit_certificate(saved, change)
-    with pytest.raises(ReleaseError, match=complaint):
+    with refused(*complaint):
         verify(saved)
 
 
@@ -131,7 +131,7 @@ def test_an_edited_member_is_refused_without_mending_the_manifest(saved):
     members = archive.read(saved)
     members["schema.json"] = members["schema.json"].replace(b"2011", b"2012")
     archive.write(saved, members)
-    with pytest.raises(ReleaseError, match=r'"schema.json" was changed after the release was made'):
+    with refused("release-altered", '"schema.json"'):
         verify(saved)
 
 
@@ -139,7 +139,7 @@ def test_a_truncated_file_is_refused_at_every_length(saved):
     data = saved.read_bytes()
     for part in np.linspace(0, len(data) - 1, 40).astype(int):
         saved.write_bytes(data[:part])
-        with pytest.raises(ReleaseError):
+        with refused("not-a-release"):
             Release.load(saved)
 
 
@@ -151,7 +151,7 @@ def test_a_pickle_in_disguise_is_refused_and_does_not_run(saved, tmp_path):
             return open, (str(trap), "w")
 
     saved.write_bytes(pickle.dumps(Trap()))
-    with pytest.raises(ReleaseError):
+    with refused("not-a-release"):
         Release.load(saved)
     assert not trap.exists()
 
@@ -166,7 +166,7 @@ def test_a_pickled_array_inside_is_refused_and_does_not_run(saved, tmp_path):
     hostile = io.BytesIO()
     np.lib.format.write_array(hostile, np.array([Trap()], dtype=object), allow_pickle=True)
     rewrite(saved, lambda members: members.update({"model/0.npy": hostile.getvalue()}))
-    with pytest.raises(ReleaseError):
+    with refused("release-array-type"):
         Release.load(saved)
     assert not trap.exists()
 
@@ -191,10 +191,14 @@ def test_answers_that_the_certificate_does_not_pay_for_are_refused(saved):
     def strangers(members):
         as_json(members, "schema.json", lambda schema: schema["columns"]["sex"].update(values=["F", "M", "X"]))
 
-    for change, complaint in ((fractions, "not whole numbers"), (scores, "does not fit"), (strangers, "not declare")):
+    for change, complaint in (
+        (fractions, "answer-not-whole"),
+        (scores, "charge-other-answer"),
+        (strangers, "charge-undeclared-attributes"),
+    ):
         before = saved.read_bytes()
         rewrite(saved, change)
-        with pytest.raises(ReleaseError, match=complaint):
+        with refused(complaint):
             verify(saved)
         saved.write_bytes(before)
 
@@ -202,13 +206,13 @@ def test_answers_that_the_certificate_does_not_pay_for_are_refused(saved):
 def test_a_small_file_that_unpacks_to_a_huge_one_is_refused(saved):
     archive.write(saved, archive.read(saved) | {"zeros": bytes(200 << 20)})
     assert saved.stat().st_size < 1 << 20
-    with pytest.raises(ReleaseError, match="unpack to more than a release holds"):
+    with refused("release-unpacks-too-large"):
         verify(saved)
 
 
 def test_an_extra_member_is_refused(saved):
     archive.write(saved, archive.read(saved) | {"extra.bin": b"x"})
-    with pytest.raises(ReleaseError, match="other members"):
+    with refused("release-manifest"):
         verify(saved)
 
 
@@ -222,10 +226,10 @@ def test_a_signature_binds_the_contents(release, tmp_path):
     assert loaded.signer == key.public_key().public_bytes_raw().hex()
     assert any("signed by the Ed25519 key" in line for line in confirmed)
     rewrite(path, lambda members: members.update({"certificate.json": members["certificate.json"] + b" "}))
-    with pytest.raises(ReleaseError, match="signature does not fit"):
+    with refused("signature-wrong"):
         verify(path)
     (tmp_path / "rsa.pem").write_text("not a key")
-    with pytest.raises(OptionError, match="not an unencrypted private key"):
+    with refused("bad-key"):
         release.save(path, sign_with=tmp_path / "rsa.pem")
 
 
@@ -235,7 +239,7 @@ def test_rows_depend_on_seed_alone_and_have_the_declared_types(release):
     assert not first.equals(other)
     assert first.schema == SCHEMA.encoding().arrow_schema
     assert release.sample(0).num_rows == 0
-    with pytest.raises(OptionError, match="must not be negative"):
+    with refused("bad-row-count"):
         release.sample(-1)
 
 
@@ -245,7 +249,7 @@ def test_the_models_answer_comes_with_the_noise_of_the_measured_one_and_claims_n
     assert answer.noise_std > 0
     assert release.marginal(["race", "sex"]).noise_std is None
     assert not hasattr(answer, "standard_error")
-    with pytest.raises(OptionError, match=r'unknown column "sexx".*Did you mean "sex"'):
+    with refused("unknown-column", '"sexx"', 'Did you mean "sex"'):
         release.marginal(["sexx"])
 
 
@@ -292,15 +296,15 @@ def with_key(name):
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        (lambda members: members.update({"private.csv": b"Bob,flu"}), "members that nothing in it refers to"),
-        (lambda members: members.update({"model/99.npy": members["model/0.npy"]}), "nothing in it refers to"),
-        (with_key("model.json"), "holds entries that a release does not have"),
-        (with_key("answers.json"), "holds entries that a release does not have"),
+        (lambda members: members.update({"private.csv": b"Bob,flu"}), "release-strange-members"),
+        (lambda members: members.update({"model/99.npy": members["model/0.npy"]}), "release-strange-members"),
+        (with_key("model.json"), "release-strange-entries"),
+        (with_key("answers.json"), "release-strange-entries"),
     ],
 )
 def test_a_release_holds_nothing_that_nobody_paid_for(saved, change, complaint):
     rewrite(saved, change)
-    with pytest.raises(ReleaseError, match=complaint):
+    with refused(complaint):
         verify(saved)
 
 
@@ -312,7 +316,7 @@ def test_no_bytes_hide_beside_the_members(saved, place):
     else:
         data = saved.read_bytes()
         saved.write_bytes(b"Bob has flu" + data if place == "before" else data + b"Bob has flu")
-    with pytest.raises(ReleaseError, match=r"beside its members|is not a release"):
+    with refused("not-a-release"):
         verify(saved)
 
 
@@ -326,5 +330,5 @@ def test_the_rounding_of_scores_is_recomputed(tmp_path):
 
     verify(tmp_path / "x.release")
     edit_certificate(tmp_path / "x.release", change)
-    with pytest.raises(ReleaseError, match=r"rounding|charges"):
+    with refused("charge-other-rounding"):
         verify(tmp_path / "x.release")

@@ -10,6 +10,7 @@ import pytest
 
 from hedgerow.errors import HedgerowError, InputError, OptionError
 from hedgerow.release.workers import in_processes
+from refusals import refused
 
 PARENT = """
 import sys
@@ -25,7 +26,7 @@ def double(number):
 
 def fail(kind):
     if kind == "refused":
-        raise OptionError("refused: seven")
+        raise OptionError("sevenfold", "refused: seven")
     if kind == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
     raise KeyError("private words")
@@ -59,21 +60,22 @@ def test_every_job_is_answered():
 @pytest.mark.parametrize(
     ("kind", "error", "said"),
     [
-        ("refused", OptionError, "refused: seven"),
-        ("killed", InputError, r"a worker ended before its work was done \(SIGKILL\)"),
-        ("strange", HedgerowError, r"KeyError at test_workers.py:\d+ in fail\.$"),
+        ("refused", OptionError, ("sevenfold", "refused: seven")),
+        ("killed", InputError, ("worker-ended", "SIGKILL")),
+        ("strange", HedgerowError, ("internal", "KeyError at test_workers.py:")),
     ],
 )
 def test_a_job_that_fails_is_told(kind, error, said):
-    with pytest.raises(error, match=said):
+    with refused(*said) as told:
         list(in_processes(fail, [(kind,)], 2))
+    assert type(told.value) is error
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc who lives")
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_no_worker_outlives_the_one_that_asked(tmp_path, end):
     command = [sys.executable, "-c", PARENT, str(tmp_path)]
-    paths = {"PYTHONPATH": os.path.dirname(__file__)}
+    paths = {"PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path])}
     parent = subprocess.Popen(command, env={**os.environ, **paths}, stderr=subprocess.DEVNULL, start_new_session=True)
     while len(os.listdir(tmp_path)) < 2 and parent.poll() is None:
         time.sleep(0.02)

@@ -9,7 +9,6 @@ import pytest
 
 from forked import write_inputs
 from hedgerow.budget.amounts import Budget
-from hedgerow.errors import BudgetError, OptionError
 from hedgerow.private.journal import Claim
 from hedgerow.private.ledger import Ledger, confirm_entry
 from hedgerow.release import disk
@@ -17,6 +16,7 @@ from hedgerow.release.bundle import Release, verify
 from hedgerow.release.files import clear_unfinished, remove_unfinished, whole_file
 from hedgerow.run import synthesize
 from hedgerow.schema import Schema
+from refusals import refused
 
 ROWS = pa.table({"a": [0, 1, 1, 2] * 20})
 SMALL = Schema.parse("columns: {a: {type: code, size: 3}}")
@@ -46,7 +46,7 @@ def test_one_of_three_identical_commands_pays_and_the_others_are_told(server, re
     for each in done:
         if each.code:
             assert each.code == 2
-            assert "another run is at work here" in each.err or "exists already" in each.err
+            assert each.refusal in ("run-in-progress", "already-exists", "release-exists")
     release, _ = verify(ready / "out.release")
     confirm_entry(ready / "l", release.certificate.ledger)
     assert sorted(os.listdir(ready)) == ["l", "out.csv", "out.release", "s.yaml", "t.parquet"]
@@ -55,8 +55,8 @@ def test_one_of_three_identical_commands_pays_and_the_others_are_told(server, re
 def test_a_run_that_was_killed_holds_nobody_up(server, ready):
     claim = Claim(ready / "out.release.journal")
     refused = server.run(SYNTH, ready)
-    assert refused.code == 2
-    assert '"out.release.journal". Nothing was read, nothing was spent' in refused.err
+    assert (refused.code, refused.refusal) == (2, "run-in-progress")
+    assert '"out.release.journal"' in refused.err
     claim.close()
     stopped = server.start(SYNTH, ready, "import os, signal; os.fsync = lambda place: os.kill(os.getpid(), 9)")
     assert stopped.wait().code == -signal.SIGKILL
@@ -72,8 +72,7 @@ def test_the_lock_holds_until_the_rows_are_written(server, ready):
     while not (ready / "drawing").exists():
         time.sleep(0.02)
     refused = server.run([*SYNTH, "--overwrite"], ready)
-    assert refused.code == 2
-    assert "another run is at work here" in refused.err
+    assert (refused.code, refused.refusal) == (2, "run-in-progress")
     os.kill(running.pid, signal.SIGINT)
     assert "hedgerow sample out.release -o out.csv" in running.wait().err
     assert not (ready / "out.release.journal").exists()
@@ -84,8 +83,8 @@ def test_a_release_that_appears_meanwhile_is_left_alone(server, ready):
     other = "from hedgerow.run.request import Checked\nreal = Checked.release\n"
     other += "Checked.release = lambda *w, **n: (real(*w, **n), open('out.release', 'w').write('mine'))[0]"
     done = server.run(SYNTH, ready, other)
-    assert done.code == 2
-    assert '"out.release" was made by another meanwhile and was not touched' in done.err
+    assert (done.code, done.refusal) == (2, "already-exists")
+    assert '"out.release"' in done.err
     assert (ready / "out.release").read_text() == "mine"
     assert server.run([*SYNTH, "--resume"], ready).code == 2
     assert (ready / "out.release").read_text() == "mine"
@@ -120,15 +119,15 @@ def test_an_interrupt_right_after_the_debit_keeps_the_journal(server, ready):
 
 def test_a_journal_is_claimed_once_and_again_when_it_is_let_go(tmp_path):
     with Claim(tmp_path / "j") as claim:
-        with pytest.raises(BudgetError, match="another run is at work here"):
+        with refused("run-in-progress"):
             Claim(tmp_path / "j")
-        with pytest.raises(BudgetError, match="another run is at work here"):
+        with refused("run-in-progress"):
             synthesize(ROWS, SMALL, Budget(1.0), journal=tmp_path / "j")
         assert not claim.begun
     assert not (tmp_path / "j").exists()
-    with pytest.raises(BudgetError, match="nothing to resume"):
+    with refused("nothing-to-resume"):
         Claim(tmp_path / "j", create=False)
-    with pytest.raises(OptionError, match=r"no such folder"):
+    with refused("cannot-write", "no such folder"):
         Claim(tmp_path / "none" / "j")
 
 
@@ -142,7 +141,7 @@ def test_a_file_is_published_without_replacing(tmp_path, monkeypatch, lacking):
     path = tmp_path / "f"
     with whole_file(path, replace=False) as partial:
         partial.write_text("first")
-    with pytest.raises(OptionError, match="was made by another meanwhile"), whole_file(path, replace=False) as partial:
+    with refused("already-exists"), whole_file(path, replace=False) as partial:
         partial.write_text("second")
     with whole_file(path, replace=False) as partial:
         partial.write_text("first")  # the very same bytes: a run that was killed just after it wrote them
@@ -186,7 +185,7 @@ def test_a_release_is_saved_over_another_only_when_that_is_wanted(tmp_path):
     made = synthesize(ROWS, SMALL, Budget(1.0), "independent")
     made.save(tmp_path / "r")
     other = synthesize(ROWS, SMALL, Budget(1.0), "independent")
-    with pytest.raises(OptionError, match="was made by another"):
+    with refused("already-exists"):
         other.save(tmp_path / "r", overwrite=False)
     other.save(tmp_path / "r")
     assert Release.load(tmp_path / "r").estimated_rows == other.estimated_rows
@@ -207,4 +206,4 @@ Checked.release = broken
 """
     done = server.run(SYNTH, ready, odd)
     assert done.code == 130
-    assert done.err.endswith("stopped; no half-written file was left, and what was debited stays debited.\n")
+    assert done.refusal == "stopped"

@@ -6,9 +6,9 @@ import sys
 import pytest
 
 from hedgerow.cli import main
-from hedgerow.errors import OptionError
 from hedgerow.private import journal, ledger
 from hedgerow.run.outputs import check_outputs
+from refusals import refused
 
 MINE = "mine\n"
 
@@ -35,8 +35,8 @@ def test_a_file_that_exists_is_left_alone(hedgerow, people, name):
     (people / name).write_text(MINE)
     before = sorted(people.iterdir())
     done = hedgerow(*WRITING[name])
-    assert done.code == 2
-    assert f'"{name}" exists already' in done.err
+    assert (done.code, done.refusal) == (2, "already-exists")
+    assert f'"{name}"' in done.err
     assert "--overwrite" in done.err
     assert (people / name).read_text() == MINE
     assert sorted(people.iterdir()) == before
@@ -50,8 +50,8 @@ def test_sample_leaves_files_alone_too_but_goes_on_with_its_folder(hedgerow, peo
     assert hedgerow(*SYNTH, "-o", "out.csv").code == 0
     sample = ("sample", "out.release", "--rows", "20", "-q", "-o")
     refused = hedgerow(*sample, "out.csv")
-    assert refused.code == 2
-    assert '"out.csv" exists already' in refused.err
+    assert (refused.code, refused.refusal) == (2, "already-exists")
+    assert '"out.csv"' in refused.err
     assert hedgerow(*sample, "out.csv", "--overwrite").code == 0
     assert len((people / "out.csv").read_text().splitlines()) == 21
     for _ in range(2):
@@ -80,11 +80,11 @@ def test_overwrite_never_replaces_a_ledger_a_journal_or_an_input(people):
     paid = journal.Journal(people / "j", {"seed": 1})
     paid.begin()
     for kept, what in (("l", "a ledger"), ("j", "a journal")):
-        with pytest.raises(OptionError, match=f"is {what}.*never overwritten"):
+        with refused("never-overwritten", what):
             check_outputs([(people / kept, ())], {}, overwrite=True)
     paid.close()
     for given in (people / "people.yaml", f"duckdb://{people / 'people.yaml'}/table"):
-        with pytest.raises(OptionError, match="is the input itself"):
+        with refused("output-is-input"):
             check_outputs([(people / "people.yaml", ())], {"input": given}, overwrite=True)
     check_outputs([(people / "people.yaml", ())], {"input": people / "people.parquet"}, overwrite=True)
 
@@ -93,7 +93,7 @@ def test_overwrite_never_replaces_a_ledger_a_journal_or_an_input(people):
 @pytest.mark.parametrize("command", [SYNTH, ("example", "opm"), ("schema", "draft", "people.parquet")])
 def test_a_folder_is_no_file_to_write(hedgerow, people, command, folder):
     done = hedgerow(*command, "-o", folder)
-    assert done.code == 2
+    assert (done.code, done.refusal) == (2, "usage")
     assert "is a directory" in done.err
 
 
@@ -113,8 +113,8 @@ def test_several_releases_are_refused_before_the_first_is_paid(hedgerow, people)
     several(people, 1, 2)
     (people / "out-2.csv").write_text(MINE)
     refused = hedgerow(*SEVERAL)
-    assert refused.code == 2
-    assert '"out-2.csv" exists already' in refused.err
+    assert (refused.code, refused.refusal) == (2, "already-exists")
+    assert '"out-2.csv"' in refused.err
     assert not (people / "out-1.release").exists()
     done = hedgerow(*SEVERAL, "--overwrite")
     assert done.code == 0, done.err
@@ -124,8 +124,7 @@ def test_several_releases_are_refused_before_the_first_is_paid(hedgerow, people)
 def test_a_bad_budget_among_several_is_refused_before_the_first_is_paid(hedgerow, people):
     several(people, 1, 0)
     refused = hedgerow(*SEVERAL)
-    assert refused.code == 2
-    assert "epsilon must be" in refused.err
+    assert (refused.code, refused.refusal) == (2, "bad-epsilon")
     assert not (people / "out-1.release").exists()
 
 

@@ -8,13 +8,13 @@ import pytest
 import hedgerow as hr
 from hedgerow.cli import main
 from hedgerow.compare import Cell, Plan
-from hedgerow.errors import BudgetError, OptionError
 from hedgerow.methods import build
 from hedgerow.private.journal import Journal, Record
 from hedgerow.private.ledger import Ledger
 from hedgerow.run import Outputs, Request
 from hedgerow.run import outputs as outputs_module
 from hedgerow.run import request as request_module
+from refusals import refused
 
 BUDGET = hr.Budget(1.0, 1e-9)
 
@@ -65,7 +65,7 @@ def test_everything_is_judged_once(synth, monkeypatch):
 
 def test_options_are_never_dropped(people):
     given = Request(people / "people.parquet", people / "people.yaml", BUDGET, build("mst"), options={"merge": "2"})
-    with pytest.raises(OptionError, match="has its own already"):
+    with refused("options-of-a-built-method"):
         given.checked()
 
 
@@ -86,8 +86,8 @@ def test_nothing_is_opened_before_everything_is_judged(people):
     journal.keep(["counts"], lambda: Record((), 1))
     journal.close()
     asked = {"table": "none.csv", "schema": people / "people.yaml", "budget": BUDGET, "method": "independent"}
-    with pytest.raises(BudgetError, match="--resume goes on"):
+    with refused("unfinished-run"):
         Request(**asked, outputs=Outputs(people / "out.csv", people / "out.release")).checked()
-    with pytest.raises(BudgetError, match=r"has ε = 0\.\d+ left"):
+    with refused("ledger-exhausted"):
         Request(**asked, ledger=people / "l").checked()
     assert Request(**asked).checked().rehearsal().certificate.void

@@ -6,21 +6,25 @@ from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import golden
 import hedgerow as hr
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import Candidate
-from hedgerow.errors import BudgetError, HedgerowError, LimitError, OptionError, TableError, standing
+from hedgerow.errors import UNREAD, HedgerowError, LimitError, OptionError, TableError, standing
 from hedgerow.methods.method import About
 from hedgerow.methods.shared.start import measure_one_ways
 from hedgerow.models.model import Model
 from hedgerow.private.engines import open_engine
 from hedgerow.private.mechanisms import Mechanisms
 from hedgerow.progress import Limits, Progress
-from hedgerow.run import Run
+from hedgerow.run import Request, Run
+from hedgerow.run.run import rehearse
+from refusals import refused
 
 OTHERS = "b: {type: code, size: 2}, c: {type: code, size: 4}"
 SCHEMA = f"columns: {{a: {{type: code, size: 3}}, {OTHERS}}}"
@@ -55,29 +59,29 @@ class Uniform:
 
 @pytest.mark.parametrize("again", ["measure", "select"])
 def test_a_method_that_asks_again_with_nothing_left_is_not_told_that_nothing_was_read(again):
-    with pytest.raises(BudgetError) as refused:
+    with refused("no-share") as told:
         hr.synthesize(table(), hr.Schema.parse(SCHEMA), hr.Budget(1.0), Greedy(again))
-    assert CHARGED in str(refused.value)
-    assert "othing was" not in str(refused.value)
+    assert CHARGED in str(told.value)
+    assert "othing was" not in str(told.value)
 
 
 def test_an_option_that_fails_after_a_discovery_was_paid_for_does_not_say_that_nothing_was_spent():
     method = hr.methods.build("aim", {"target": "nobody"})
-    with pytest.raises(OptionError, match='unknown column "nobody"') as refused:
+    with refused("unknown-column", '"nobody"') as told:
         hr.synthesize(table(), hr.Schema.parse(PRIVATE_BINS), hr.Budget(1.0), method)
-    assert CHARGED in str(refused.value)
-    with pytest.raises(OptionError, match='unknown column "nobody"') as refused:
+    assert CHARGED in str(told.value)
+    with refused("unknown-column", '"nobody"') as told:
         hr.synthesize(table(), hr.Schema.parse(SCHEMA), hr.Budget(1.0), method)
-    assert str(refused.value).endswith(NOTHING)
+    assert str(told.value).endswith(NOTHING)
 
 
 def test_counts_that_do_not_fit_after_a_first_charge():
     progress = Progress(Limits(memory=64))
-    with pytest.raises(LimitError, match="The widest is") as refused:
+    with refused("counts-too-large") as told:
         Run(hr.Schema.parse(SCHEMA), hr.Budget(1.0), hr.methods.build("mst"), 0, progress).release(
             open_engine(table()), Mechanisms()
         )
-    assert CHARGED in str(refused.value)
+    assert CHARGED in str(told.value)
 
 
 TYPED = [
@@ -136,5 +140,62 @@ def test_whatever_fails_and_whenever_the_claim_is_that_of_the_books(after, text,
 
 
 def test_the_innermost_books_speak():
-    with pytest.raises(OptionError, match=r"^no\. Inner\.$"), standing(lambda: "Outer."), standing(lambda: "Inner."):
+    with refused("other") as told, standing(lambda: "Outer."), standing(lambda: "Inner."):
         raise OptionError("no.")
+    assert str(told.value) == "no. Inner."
+
+
+def test_no_sentence_of_ours_claims_what_its_place_cannot_know():
+    claims = re.compile(r"(nothing|no row)( else)? was (read|spent)", re.I)
+    assert [sentence for _, _, sentence in golden.raised() if claims.search(sentence)] == []
+
+
+def made(**changes):
+    asked = {"table": table(), "schema": hr.Schema.parse(SCHEMA), "budget": hr.Budget(1.0), "method": "mst"}
+    return Request(**(asked | changes)).checked().release()
+
+
+BEFORE_A_ROW = {
+    "no-such-table": {"table": "nowhere.parquet"},
+    "no-such-schema": {"schema": "nowhere.yaml"},
+    "unknown-method": {"method": "msst"},
+    "unknown-option": {"options": {"merg": 3}},
+    "bad-option": {"options": {"merge": "many"}},
+    "bad-budget": {"budget": 1.0},
+    "missing-column": {"table": pa.table({"a": [0], "b": [0]})},
+    "undeclared-column": {"table": table().append_column("d", [range(200)])},
+    "no-ledger": {"ledger": "nowhere.ledger"},
+    "nothing-to-resume": {"journal": "nowhere.journal", "resume": True},
+}
+
+
+@pytest.mark.parametrize("code", BEFORE_A_ROW)
+def test_what_is_refused_before_a_row_is_read_says_so_once(code, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with refused(code, UNREAD) as told:
+        made(**BEFORE_A_ROW[code])
+    assert len(re.findall(r"(?i)was (read|spent)", str(told.value))) == 2  # both in the one claim
+
+
+def test_a_rehearsal_spends_nothing_whatever_its_own_books_say():
+    run = Run(hr.Schema.parse(SCHEMA), hr.Budget(1.0), Greedy(), 0, Progress())
+    with refused("no-share") as told:
+        rehearse(run)
+    assert CHARGED not in str(told.value)
+    request = Request(table(), hr.Schema.parse(SCHEMA), hr.Budget(1.0), Greedy())
+    with refused("no-share", UNREAD):
+        request.checked().rehearsal()
+
+
+def test_the_command_says_it_of_its_own_options_too_but_not_once_a_release_is_made(hedgerow, tmp_path):
+    pq.write_table(table(), tmp_path / "t.parquet")
+    (tmp_path / "s.yaml").write_text(SCHEMA)
+    words = ("synth", "t.parquet", "-s", "s.yaml", "-e", 1, "-m", "mst", "-o", "out.csv", "-q")
+    for more in (("--set", "merge"), ("--max-time", "soon"), ("--delta", "2"), ("--release", "out.csv")):
+        assert UNREAD in hedgerow(*words, *more).err
+    assert UNREAD in hedgerow("compare", "t.parquet", "-s", "s.yaml", "-o", "c", "--epsilons", "x").err
+    assert UNREAD in hedgerow("evaluate", "t.parquet", "t.parquet", "-s", "s.yaml", "--metrics", "tvd9").err
+    assert UNREAD in hedgerow("schema", "check", "none.parquet", "-s", "s.yaml").err
+    lost = hedgerow("sample", "out.release", "-o", "x.csv")
+    assert lost.refusal == "no-such-release"
+    assert "was read" not in lost.err

@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from hedgerow.errors import HedgerowError, InputError, OptionError, SchemaError, TableError
+from hedgerow.errors import HedgerowError, InputError
 from hedgerow.schema import Schema
 from hedgerow.schema.schema import KINDS
+from refusals import refused
 
 HEAD = "dataset: people\ncolumns:\n"
 
@@ -56,56 +57,56 @@ columns:
 @pytest.mark.parametrize(
     ("declaration", "said"),
     [
-        ("{type: integer, min: 3, max: 1}", r"line 3: columns\.x\.min: 3 is greater than max 1"),
+        ("{type: integer, min: 3, max: 1}", ("min-above-max", "line 3", "columns.x.min")),
         (
             "{type: integer, mni: 3, max: 9}",
-            r'line 3: columns\.x: unknown key "mni"; keys: type.* Did you mean "min"\?',
+            ("unknown-key", "line 3", "columns.x", '"mni"', 'Did you mean "min"'),
         ),
-        ("{type: integer, min: 3}", r'columns\.x: the key "max" is needed'),
-        ("{type: integr, min: 3}", r'unknown type "integr".* Did you mean "integer"\?'),
-        ("{min: 3, max: 4}", 'the key "type" is needed'),
-        ("{type: integer, min: 0, max: 10000}", "10,001 values between min and max are more than 10,000; add `bins`"),
-        ("{type: integer, min: 0, max: 9, bins: 11}", "11 bins do not fit 10 values"),
-        ("{type: integer, min: 0, max: 9, bins: 0}", "0 bins do not fit"),
-        ("{type: integer, min: 0, max: 9, bins: [3, 3]}", "the edges must grow"),
-        ("{type: integer, min: 0, max: 9, bins: [3, 12]}", "between min 0 and max 9"),
-        ("{type: integer, min: 0, max: 9, bins: [3.2, 3.8]}", "no whole number between them"),
-        ("{type: integer, min: 0, max: 9, bins: many}", "must be a count, a list of edges, or private"),
-        ("{type: integer, min: 0, max: 9.5}", "must be a whole number, got 9.5"),
-        ("{type: integer, min: 0, max: 1e30, bins: 3}", "declare longer numbers as a category"),
-        ("{type: integer, min: 0, max: nan}", "must be a number"),
-        ("{type: integer, min: 0, max: 99, bins: 5, heaps: [5, 10]}", "10 can never match"),
-        ("{type: integer, min: 0, max: 99, bins: 5, heaps: [1]}", "1 is not a divisor"),
-        ("{type: integer, min: 0, max: 99, heaps: [10]}", "without `bins`"),
-        ("{type: integer, min: 0, max: 99, bins: 5, heaps: [9973, 9967]}", "least common multiple"),
-        ("{type: integer, min: 0, max: 9, special: [77, 77]}", "special: a value stands twice"),
-        ("{type: number, min: 0, max: 1}", 'the key "bins" is needed'),
-        ("{type: number, min: 1, max: 1, bins: 3}", "must be greater than min"),
-        ("{type: number, min: 0, max: 1e999, bins: 3}", "must be a finite number"),
-        ("{type: category, values: []}", "values: the list is empty"),
-        ("{type: category, values: [a, b, a]}", 'values: "a" stands twice'),
-        ("{type: category, values: a}", "must be a list of values, or private"),
-        ("{type: category, values: [a, ''], missing: true}", "is also one of the values"),
-        ("{type: category, values: [a], missing: maybe}", "must be true, or marks with their meaning"),
-        ("{type: category, values: [a], ordered: 7}", "must be true or false"),
-        ("{type: category}", 'the key "values" is needed'),
-        ("{type: date, min: 2000-01-01, max: 1999-01-01}", "2000-01-01 is later than max 1999-01-01"),
-        ("{type: date, min: 2000-02-30, max: 2001-01-01}", "must be a date such as"),
-        ("{type: date, min: 1900-01-01, max: 1999-01-01}", "more than 10,000 steps of a day"),
-        ("{type: date, min: 1900-01-01, max: 1999-01-01, step: hour}", "must be one of 'day', 'week'"),
-        ("{type: datetime, min: 2000-01-01T00:00+01:00, max: 2001-01-01}", "without a time zone"),
-        ("{type: datetime, min: 1900-01-01, max: 1999-01-01, step: second}", "more than 10,000 steps of a second"),
-        ("{type: integer, min: 0, max: 1e9, bins: 1e8}", "more than 1,048,576 bins"),
-        ("{type: code, size: 0}", "must be between 1 and"),
-        ("{type: code, size: 1e9}", "must be between 1 and"),
-        ("{codelist: nope}", 'unknown codelist "nope"'),
-        ("TODO", r"columns\.x: TODO is left for you to fill in at columns\.x"),
-        ("{type: integer, min: TODO, max: TODO}", r"columns\.x\.min, columns\.x\.max"),
-        ("7", "columns.x"),
+        ("{type: integer, min: 3}", ("missing-key", "columns.x", '"max"')),
+        ("{type: integr, min: 3}", ("unknown-type", '"integr"', 'Did you mean "integer"')),
+        ("{min: 3, max: 4}", ("missing-type", '"type"')),
+        ("{type: integer, min: 0, max: 10000}", ("too-many-values", "10,001", "10,000")),
+        ("{type: integer, min: 0, max: 9, bins: 11}", ("bad-bins", "11", "10")),
+        ("{type: integer, min: 0, max: 9, bins: 0}", ("bad-bins",)),
+        ("{type: integer, min: 0, max: 9, bins: [3, 3]}", ("edges-must-grow",)),
+        ("{type: integer, min: 0, max: 9, bins: [3, 12]}", ("edges-out-of-range",)),
+        ("{type: integer, min: 0, max: 9, bins: [3.2, 3.8]}", ("empty-bin",)),
+        ("{type: integer, min: 0, max: 9, bins: many}", ("bad-bins",)),
+        ("{type: integer, min: 0, max: 9.5}", ("not-whole", "9.5")),
+        ("{type: integer, min: 0, max: 1e30, bins: 3}", ("number-too-large",)),
+        ("{type: integer, min: 0, max: nan}", ("not-a-number",)),
+        ("{type: integer, min: 0, max: 99, bins: 5, heaps: [5, 10]}", ("heap-never-matches", "10")),
+        ("{type: integer, min: 0, max: 99, bins: 5, heaps: [1]}", ("bad-heap",)),
+        ("{type: integer, min: 0, max: 99, heaps: [10]}", ("heaps-without-bins",)),
+        ("{type: integer, min: 0, max: 99, bins: 5, heaps: [9973, 9967]}", ("bad-heap",)),
+        ("{type: integer, min: 0, max: 9, special: [77, 77]}", ("value-twice",)),
+        ("{type: number, min: 0, max: 1}", ("missing-key", '"bins"')),
+        ("{type: number, min: 1, max: 1, bins: 3}", ("min-above-max",)),
+        ("{type: number, min: 0, max: 1e999, bins: 3}", ("not-a-number",)),
+        ("{type: category, values: []}", ("no-values",)),
+        ("{type: category, values: [a, b, a]}", ("value-twice", '"a"')),
+        ("{type: category, values: a}", ("not-a-list",)),
+        ("{type: category, values: [a, ''], missing: true}", ("missing-is-a-value",)),
+        ("{type: category, values: [a], missing: maybe}", ("bad-missing",)),
+        ("{type: category, values: [a], ordered: 7}", ("not-true-or-false",)),
+        ("{type: category}", ("missing-key", '"values"')),
+        ("{type: date, min: 2000-01-01, max: 1999-01-01}", ("min-above-max", "2000-01-01", "1999-01-01")),
+        ("{type: date, min: 2000-02-30, max: 2001-01-01}", ("not-a-date",)),
+        ("{type: date, min: 1900-01-01, max: 1999-01-01}", ("too-many-steps", "10,000")),
+        ("{type: date, min: 1900-01-01, max: 1999-01-01, step: hour}", ("not-a-choice",)),
+        ("{type: datetime, min: 2000-01-01T00:00+01:00, max: 2001-01-01}", ("time-zone",)),
+        ("{type: datetime, min: 1900-01-01, max: 1999-01-01, step: second}", ("too-many-steps", "10,000")),
+        ("{type: integer, min: 0, max: 1e9, bins: 1e8}", ("bad-bins", "1,048,576")),
+        ("{type: code, size: 0}", ("bad-code-size",)),
+        ("{type: code, size: 1e9}", ("bad-code-size",)),
+        ("{codelist: nope}", ("unknown-codelist", '"nope"')),
+        ("TODO", ("todo-left", "columns.x")),
+        ("{type: integer, min: TODO, max: TODO}", ("todo-left", "columns.x.min", "columns.x.max")),
+        ("7", ("missing-type", "columns.x")),
     ],
 )
-def test_faults_are_named(declaration: str, said: str) -> None:
-    with pytest.raises(SchemaError, match=said) as caught:
+def test_faults_are_named(declaration: str, said: tuple[str, ...]) -> None:
+    with refused(*said) as caught:
         Schema.parse(f"{HEAD}  x: {declaration}\n", "people.yaml")
     assert str(caught.value).startswith("people.yaml, line 3: ")
 
@@ -113,27 +114,30 @@ def test_faults_are_named(declaration: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "a schema is a mapping"),
-        ("[a, b]", "a schema is a mapping"),
-        ("dataset: x", 'the key "columns" is needed'),
-        ("columns: {}", "columns: the list is empty"),
-        ("columns:\n  a: {type: boolean}\n  a: {type: boolean}", r'line 3: the key "a" stands twice in columns'),
-        ("columns: {a: {type: boolean}\n", "line 2: this is not YAML"),
-        ("columns:\n  a: &a {type: boolean}\n  b: *a", "aliases"),
-        ("colums:\n  a: {type: boolean}", r'line 1: the schema: unknown key "colums".* Did you mean "columns"\?'),
-        ("columns: {a: {type: boolean}}\nmax_rows_per_person: 3", "line 2: .*needs `person`"),
-        ("columns: {a: {type: boolean}}\nperson: p\nmax_rows_per_person: 0", "must be at least 1"),
-        ("columns: {a: {type: boolean}}\nperson: a", "names a person"),
-        ("columns: {a: {type: boolean}}\nignore: [a]", '"a" is also one of the columns'),
-        ("columns: {a: {type: boolean}}\nignore: TODO", "TODO"),
-        ("columns: {a: {type: boolean}}\ngroups: [{columns: [a, b], allowed: public}]", '"b" is not a column'),
-        ("columns: {a: {type: boolean}}\ngroups: [{columns: [a], allowed: public}]", "at least two columns"),
-        ("columns: {a: {type: boolean}}\ngroups: [{columns: [a, a], alowed: public}]", 'Did you mean "allowed"'),
-        ("'a:heap': {}\ncolumns: {}", "unknown key"),
+        ("", ("not-a-schema",)),
+        ("[a, b]", ("not-a-schema",)),
+        ("dataset: x", ("missing-key", '"columns"')),
+        ("columns: {}", ("no-columns",)),
+        ("columns:\n  a: {type: boolean}\n  a: {type: boolean}", ("duplicate-key", "line 3", '"a"')),
+        ("columns: {a: {type: boolean}\n", ("not-yaml", "line 2")),
+        ("columns:\n  a: &a {type: boolean}\n  b: *a", ("yaml-alias",)),
+        ("colums:\n  a: {type: boolean}", ("unknown-key", "line 1", '"colums"', 'Did you mean "columns"')),
+        ("columns: {a: {type: boolean}}\nmax_rows_per_person: 3", ("row-bound-without-person", "line 2")),
+        ("columns: {a: {type: boolean}}\nperson: p\nmax_rows_per_person: 0", ("bad-row-bound",)),
+        ("columns: {a: {type: boolean}}\nperson: a", ("person-is-a-column",)),
+        ("columns: {a: {type: boolean}}\nignore: [a]", ("ignored-and-declared", '"a"')),
+        ("columns: {a: {type: boolean}}\nignore: TODO", ("todo-left",)),
+        ("columns: {a: {type: boolean}}\ngroups: [{columns: [a, b], allowed: public}]", ("unknown-column", '"b"')),
+        ("columns: {a: {type: boolean}}\ngroups: [{columns: [a], allowed: public}]", ("bad-group",)),
+        (
+            "columns: {a: {type: boolean}}\ngroups: [{columns: [a, a], alowed: public}]",
+            ("unknown-key", 'Did you mean "allowed"'),
+        ),
+        ("'a:heap': {}\ncolumns: {}", ("unknown-key",)),
     ],
 )
-def test_faults_of_the_whole_are_named(text: str, said: str) -> None:
-    with pytest.raises(SchemaError, match=said):
+def test_faults_of_the_whole_are_named(text: str, said: tuple[str, ...]) -> None:
+    with refused(*said):
         Schema.parse(text, "people.yaml")
 
 
@@ -141,69 +145,72 @@ def test_faults_of_groups_are_named() -> None:
     columns = "columns:\n  a: {type: category, values: [1, 2]}\n  b: {type: integer, min: 0, max: 3}\n"
     columns += "  c: {type: category, values: private}\ngroups:\n"
     for group, said in [
-        ("{columns: [a, b], allowed: [[1, 9]]}", '"9" is not a declared value of "b"'),
-        ("{columns: [a, b], allowed: [[1, 1], [1, 1]]}", "stands twice"),
-        ("{columns: [a, b], allowed: [[1]]}", "needs 2 values"),
-        ("{columns: [a, b], allowed: []}", "the list is empty"),
-        ("{columns: [a, b], allowed: none}", "or public"),
-        ("{columns: [a, c], allowed: public}", "private values or heaps"),
+        ("{columns: [a, b], allowed: [[1, 9]]}", ("undeclared-value", '"9"', '"b"')),
+        ("{columns: [a, b], allowed: [[1, 1], [1, 1]]}", ("combination-twice",)),
+        ("{columns: [a, b], allowed: [[1]]}", ("bad-combinations",)),
+        ("{columns: [a, b], allowed: []}", ("no-combination",)),
+        ("{columns: [a, b], allowed: none}", ("bad-combinations",)),
+        ("{columns: [a, c], allowed: public}", ("column-cannot-group",)),
     ]:
-        with pytest.raises(SchemaError, match=f"line 6: groups.0.*{said}"):
+        with refused(*said, "line 6: groups.0"):
             Schema.parse(f"{columns}  - {group}\n")
 
 
 def test_two_things_cannot_share_a_coded_name() -> None:
     wage = {"type": "integer", "min": 0, "max": 99, "bins": 5, "heaps": [10]}
-    with pytest.raises(SchemaError, match="wage:heap"):
+    with refused("duplicate-attribute", "wage:heap"):
         Schema(columns={"wage": wage, "wage:heap": {"type": "boolean"}})
 
 
 def test_faults_from_python_are_schema_errors_too() -> None:
-    with pytest.raises(SchemaError, match=r"columns\.age\.min"):
+    with refused("min-above-max", "columns.age.min"):
         Schema(columns={"age": {"type": "integer", "min": 9, "max": 1}})
-    with pytest.raises(SchemaError, match="put it in quotes"):
+    with refused("not-text"):
         Schema(columns={"age": {"type": "category", "values": [True]}})
 
 
-@pytest.mark.parametrize(("name", "content"), [("no.yaml", None), ("bad.yaml", b"\xff\xfe\xff"), ("bad.json", b"{")])
-def test_files_that_cannot_be_read_are_named(tmp_path: Path, name: str, content: bytes | None) -> None:
+@pytest.mark.parametrize(
+    ("name", "content", "code"),
+    [("no.yaml", None, "no-such-schema"), ("bad.yaml", b"\xff\xfe\xff", "not-utf8"), ("bad.json", b"{", "not-json")],
+)
+def test_files_that_cannot_be_read_are_named(tmp_path: Path, name: str, content: bytes | None, code: str) -> None:
     path = tmp_path / name
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(SchemaError, match=name):
+    with refused(code, name):
         Schema.load(path)
-    with pytest.raises(SchemaError):
+    with refused("cannot-read"):
         Schema.load(tmp_path)
 
 
 def test_headers_are_compared_by_name_alone() -> None:
     schema = Schema.parse("person: id\nignore: [note]\ncolumns: {age: {type: boolean}, sex: {type: boolean}}")
     schema.check_header(["sex", "note", "id", "age"])
-    with pytest.raises(TableError, match=r'lacks "age".*Did you mean "agee"\? No row was read'):
+    with refused("missing-column", '"age"', 'Did you mean "agee"'):
         schema.check_header(["agee", "sex", "id"])
-    with pytest.raises(TableError, match='lacks "id"'):
+    with refused("missing-column", '"id"'):
         schema.check_header(["age", "sex"])
-    with pytest.raises(SchemaError, match=r'says nothing about "colour".*`ignore`'):
+    with refused("undeclared-column", '"colour"'):
         schema.check_header(["age", "sex", "id", "colour"])
-    with pytest.raises(TableError, match="columns 1 and 2 of the table have the same name"):
+    with refused("duplicate-column", "columns 1 and 2"):
         schema.check_header(["age", "age", "sex", "id"])
 
 
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        (["HIV+", "34", "HIV+"], "columns 1 and 3"),
-        (["HIV+", "34", "Zaphod"], "lacks 3 of the 3 columns"),
-        (["HIV+", "sex", "Zaphod"], "lacks 2 of the 3 columns"),
-        (["agee", "sex", "Zaphod"], "lacks 2 of the 3 columns"),
-        (["age", "sex", "id", "HIV+", "Zaphod", "34"], "nothing about 3 of 6 columns"),
-        (["age", "age", "HIV+", "HIV+"], "columns 1 and 2"),
+        (["HIV+", "34", "HIV+"], ("duplicate-column", "columns 1 and 3")),
+        (["HIV+", "34", "Zaphod"], ("missing-column", "3 of the 3 columns")),
+        (["HIV+", "sex", "Zaphod"], ("missing-column", "2 of the 3 columns")),
+        (["agee", "sex", "Zaphod"], ("missing-column", "2 of the 3 columns")),
+        (["age", "sex", "id", "HIV+", "Zaphod", "34"], ("undeclared-column", "3 of 6 columns")),
+        (["age", "age", "HIV+", "HIV+"], ("duplicate-column", "columns 1 and 2")),
     ],
 )
-def test_a_header_that_may_be_a_row_is_never_quoted(row: list[str], said: str) -> None:
+def test_a_header_that_may_be_a_row_is_never_quoted(row: list[str], said: tuple[str, ...]) -> None:
     """A file without a header line hands its first row over as names."""
     schema = Schema.parse("person: id\nignore: [note]\ncolumns: {age: {type: boolean}, sex: {type: boolean}}")
-    with pytest.raises(InputError, match=said) as caught:
+    with refused(*said) as caught:
         schema.check_header(row, 'the table "t.csv"')
     message = str(caught.value)
     assert 'the table "t.csv"' in message
@@ -233,9 +240,9 @@ columns:
 """)
     assert schema.discoveries == [("city", "values"), ("income", "bins"), ("hours", "bins")]
     assert schema.open_values("city", pa.array(["a", "?", "", None])).to_pylist() == ["a", None, None, None]
-    with pytest.raises(SchemaError, match='domain of "city", "income", "hours" is private'):
+    with refused("undiscovered-domain", '"city"', '"income"', '"hours"'):
         schema.encoding()
-    with pytest.raises(OptionError, match="no private bins"):
+    with refused("nothing-to-discover", "bins"):
         schema.with_bins("city", [1])
     done = schema.with_values("city", ["a", "b"]).with_bins("income", [0, 10, 10, 55.5, 100, 200])
     done = done.with_bins("hours", [0, 9.5, 9.7, 40, 99])
@@ -278,7 +285,7 @@ def test_draft_and_check_by_command(tmp_path: Path, run: Any) -> None:
     assert "1 of 2 complete; 1 need you, where it says TODO" in run(
         "draft", table, "-o", out, "--from", _only_age(book)
     )
-    with pytest.raises(OptionError, match="was not touched"):
+    with refused("already-exists"):
         run("draft", table, "-o", out)
     assert "2 of 2 complete" in run("draft", table, "-o", out, "--from", book, "--overwrite")
     assert "CANARY" not in out.read_text()
@@ -318,9 +325,9 @@ groups: [{columns: [sex, payer], allowed: public}]
     assert "<td>payer</td><td>4</td><td>1</td><td>0</td><td>0</td>" in cells
     assert "city" not in text
     assert stat.S_IMODE(page.stat().st_mode) == 0o600
-    with pytest.raises(OptionError, match="name the table"):
+    with refused("missing-table"):
         run("check", "-s", schema, "--private", page)
-    with pytest.raises(OptionError, match="cannot be written"):
+    with refused("cannot-write"):
         run("check", "-s", schema, table, "--private", tmp_path / "no" / "where.html")
 
 

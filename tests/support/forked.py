@@ -23,6 +23,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from refusals import code_in
+
 STEPS = ("open", "write", "fsync", "ftruncate", "link", "replace", "unlink", "mkdir")
 TOKEN = "HEDGEROW_TEST_COMMAND"
 """A variable by which everything that a command started is found again."""
@@ -49,6 +51,10 @@ class Done:
     code: int
     out: str
     err: str
+
+    @property
+    def refusal(self):
+        return code_in(self.err)
 
 
 class Running:

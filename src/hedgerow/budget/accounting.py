@@ -55,7 +55,7 @@ def gdp_delta(mu: float, epsilon: float) -> float:
 def gdp_mu(epsilon: float, delta: float) -> float:
     """The largest μ (rounded down) whose δ(ε) does not exceed δ."""
     if not 0 < delta < 1:
-        raise BudgetError(f"Gaussian noise needs 0 < delta < 1, got {delta}.")
+        raise BudgetError("bad-delta", f"Gaussian noise needs 0 < delta < 1, got {delta}.")
     low = _largest(lambda mu: gdp_delta(mu, epsilon) <= delta)
     # the second margin keeps the rounding of gdp_delta, ∝ 1/μ, from refusing what was calibrated here
     return max(0.0, low * (1 - MARGIN) - ROUNDING)
@@ -64,7 +64,7 @@ def gdp_mu(epsilon: float, delta: float) -> float:
 def gdp_epsilon(mu: float, delta: float) -> float:
     """The smallest ε (rounded up) at which μ-GDP gives (ε, δ)."""
     if not delta > SMALLEST_DELTA:
-        raise BudgetError(f"Gaussian noise needs a delta above {SMALLEST_DELTA:g}, got {delta:g}.")
+        raise BudgetError("bad-delta", f"Gaussian noise needs a delta above {SMALLEST_DELTA:g}, got {delta:g}.")
     if mu == 0:
         return 0.0
     return _smallest(lambda epsilon: gdp_delta(mu, epsilon) <= delta)
@@ -191,9 +191,11 @@ class Charge:
     def __post_init__(self) -> None:
         positive = [self.scale, self.rows_per_person, len(self.weights), *self.weights]
         if self.mechanism not in get_args(Mechanism):
-            raise BudgetError(f'unknown mechanism "{self.mechanism}".')
+            raise BudgetError("unknown-mechanism", f'unknown mechanism "{self.mechanism}".')
         if not (all(0 < number < math.inf for number in positive) and 0 <= self.extra < math.inf):
-            raise BudgetError("a charge needs a positive scale, positive weights and at least one row per person.")
+            raise BudgetError(
+                "bad-charge", "a charge needs a positive scale, positive weights and at least one row per person."
+            )
 
     @property
     def sensitivity(self) -> float:
@@ -233,7 +235,7 @@ class Charge:
 def _gaussian_cost(currency: Currency, ratio: Fraction) -> Fraction:
     """Of Gaussian noise with (Δ/σ)² = ratio."""
     if currency is Currency.PURE:
-        raise BudgetError("Gaussian noise cannot be paid in pure ε.")
+        raise BudgetError("gaussian-in-pure-epsilon", "Gaussian noise cannot be paid in pure ε.")
     return ratio if currency is Currency.GDP else ratio / 2
 
 
@@ -266,7 +268,7 @@ def stack_scale(spend: Amount, weights: Sequence[float], rows_per_person: int, e
     Gaussian σ = √(Σ(θw+g)²/μ²) under μ² (with 2ρ for μ² under ρ), Laplace b = Σ(θw+g)/ε under pure ε.
     """
     if not spend.units:
-        raise BudgetError("a measurement needs a share of the budget, got none.")
+        raise BudgetError("no-share", "a measurement needs a share of the budget, got none.")
     mechanism = noise_kind(spend.currency)
     trial = Charge(mechanism, "", rows_per_person, tuple(weights), 1.0, spend, extra=extra)
     if mechanism == "gaussian":
@@ -306,7 +308,7 @@ def discovery_threshold(scale: float, amount: Amount, rows_per_person: int) -> i
 def choice_epsilon(spend: Amount) -> float:
     """The ε of the exponential mechanism that an amount buys, rounded down."""
     if not spend.units:
-        raise BudgetError("a choice needs a share of the budget, got none.")
+        raise BudgetError("no-share", "a choice needs a share of the budget, got none.")
     if spend.currency is Currency.GDP:
         return exponential_epsilon(spend.value)
     if spend.currency is Currency.ZCDP:
@@ -335,7 +337,8 @@ def whole(budget: Budget, direct_delta: float | Fraction = 0, currency: Currency
         return Amount.of(Currency.PURE, Fraction(budget.epsilon))
     if not 0 <= direct_delta < budget.delta:
         raise BudgetError(
-            f"discoveries ask for δ = {float(direct_delta):g} of {budget.delta:g}; some δ must be left for the noise."
+            "no-delta-left",
+            f"discoveries ask for δ = {float(direct_delta):g} of {budget.delta:g}; some δ must be left for the noise.",
         )
     left = _float_down(Fraction(budget.delta) - Fraction(direct_delta))
     if currency is Currency.ZCDP:
@@ -361,7 +364,7 @@ def guarantee(spent: Amount, delta: float) -> Guarantee:
         return Guarantee(_float_up(spent.exact), 0.0, None)
     left = _float_down(Fraction(delta) - spent.exact_delta)
     if left <= 0:
-        raise BudgetError(f"δ = {delta:g} does not cover the δ that was spent directly.")
+        raise BudgetError("delta-not-covered", f"δ = {delta:g} does not cover the δ that was spent directly.")
     if spent.currency is Currency.ZCDP:
         return Guarantee(zcdp_epsilon(_float_up(spent.exact), left), delta, None)
     mu = _root_up(spent.exact)

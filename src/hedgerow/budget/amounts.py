@@ -48,13 +48,15 @@ class Budget:
     def __post_init__(self) -> None:
         if not (isinstance(self.epsilon, int | float) and 0 < self.epsilon <= LARGEST_EPSILON):
             raise BudgetError(
+                "bad-epsilon",
                 f"epsilon must be a positive number of at most {LARGEST_EPSILON:g}, got {self.epsilon!r}. "
-                "Nothing was read. Hint: common choices lie between 0.1 and 10."
+                "Hint: common choices lie between 0.1 and 10.",
             )
         if not (0 <= self.delta < 1):
             raise BudgetError(
-                f"delta must be at least 0 and below 1, got {self.delta}. Nothing was read. "
-                "Hint: keep it far below 1 divided by the number of people; the default is 1e-9."
+                "bad-delta",
+                f"delta must be at least 0 and below 1, got {self.delta}. "
+                "Hint: keep it far below 1 divided by the number of people; the default is 1e-9.",
             )
 
     @property
@@ -87,7 +89,7 @@ class Amount:
 
     def __post_init__(self) -> None:
         if self.units < 0 or self.delta_units < 0:
-            raise HedgerowError("an amount cannot be negative.")
+            raise HedgerowError("negative-amount", "an amount cannot be negative.")
 
     @classmethod
     def of(cls, currency: Currency, value: float | Fraction, delta: float | Fraction = 0) -> Amount:
@@ -118,7 +120,7 @@ class Amount:
     def __sub__(self, other: Amount) -> Amount:
         self._same(other)
         if not other <= self:
-            raise BudgetError(f"{other} is asked; {self} remains.")
+            raise BudgetError("budget-exceeded", f"{other} is asked; {self} remains.")
         return Amount(self.currency, self.units - other.units, self.delta_units - other.delta_units)
 
     def __le__(self, other: Amount) -> bool:
@@ -131,13 +133,13 @@ class Amount:
     def share(self, fraction: float | Fraction) -> Amount:
         """A fraction of the units, rounded down. Direct δ is not shared: it belongs to what was declared."""
         if not 0 <= fraction <= 1:
-            raise HedgerowError(f"a share must lie between 0 and 1, got {fraction}.")
+            raise HedgerowError("bad-share", f"a share must lie between 0 and 1, got {fraction}.")
         return Amount(self.currency, math.floor(Fraction(fraction) * self.units))
 
     def split(self, weights: Sequence[float]) -> list[Amount]:
         """Parts in proportion to the weights that add up to the units exactly (the last takes the rest)."""
         if not (sum(weights) > 0 and all(0 <= weight < math.inf for weight in weights)):
-            raise HedgerowError("a split needs weights of at least 0 that are not all 0.")
+            raise HedgerowError("bad-split", "a split needs weights of at least 0 that are not all 0.")
         whole = sum((Fraction(weight) for weight in weights), Fraction(0))
         parts = [self.share(Fraction(weight) / whole) for weight in weights[:-1]]
         rest = self.units - sum(part.units for part in parts)
@@ -145,7 +147,9 @@ class Amount:
 
     def _same(self, other: Amount) -> None:
         if self.currency is not other.currency:
-            raise BudgetError(f"amounts of {self.currency.value} and of {other.currency.value} do not mix.")
+            raise BudgetError(
+                "mixed-currencies", f"amounts of {self.currency.value} and of {other.currency.value} do not mix."
+            )
 
     def __str__(self) -> str:
         direct = f", δ = {self.delta:.3g}" if self.delta_units else ""

@@ -33,7 +33,7 @@ def main() -> None:
         _run()
     except KeyboardInterrupt:
         _asked_to_end.append(signal.SIGINT)
-        _stop(_ENDED, STOPPED)
+        _stop("stopped", _ENDED, STOPPED)
 
 
 def _run() -> None:
@@ -41,10 +41,10 @@ def _run() -> None:
 
     from hedgerow.cli import room
     from hedgerow.cli.app import app
-    from hedgerow.errors import HedgerowError, LimitError
+    from hedgerow.errors import INTERNAL, HedgerowError, LimitError
 
     if _works(sys.argv[1:]) and not room.suffices():
-        _stop(room.sentence(started=False), LimitError.exit_code)
+        _stop("out-of-memory", room.sentence(started=False), LimitError.exit_code)
     try:
         code = app(standalone_mode=False)  # the parser turns an interrupt into a code
         if code == STOPPED:
@@ -52,25 +52,29 @@ def _run() -> None:
         _flush()
         sys.exit(code if isinstance(code, int) else 0)
     except HedgerowError as problem:
-        _stop(str(problem), problem.exit_code)
+        _stop(problem.code, str(problem), problem.exit_code)
     except typer.Abort:
         raise KeyboardInterrupt from None
     except BrokenPipeError:
         sys.exit(0)
     except _usage_error(typer.BadParameter) as problem:
         said = problem.format_message().rstrip(".")
-        _stop(f"{said}{'' if said.endswith('?') else '.'} Hint: {_help(problem)}", 2) if said else sys.exit(2)
+        if not said:
+            sys.exit(2)
+        _stop("usage", f"{said}{'' if said.endswith('?') else '.'} Hint: {_help(problem)}", 2)
     except OSError as problem:
         from hedgerow.release.disk import reason
 
         if room.ran_out(problem):
-            _stop(room.sentence(started=True), LimitError.exit_code)
+            _stop("out-of-memory", room.sentence(started=True), LimitError.exit_code)
         which = f'"{problem.filename}"' if isinstance(problem.filename, str) else "a file, or what is printed,"
-        _stop(f"{which} could not be read or written ({reason(problem)}); a release written before that is kept.", 2)
+        said = f"{which} could not be read or written ({reason(problem)}); a release written before that is kept."
+        _stop("file-failed", said, 2)
     except Exception as problem:
         if room.ran_out(problem):
-            _stop(room.sentence(started=True), LimitError.exit_code)
-        _stop(f"an error of ours, not of your input: {_place(problem)}. No private value is shown here.", 1)
+            _stop("out-of-memory", room.sentence(started=True), LimitError.exit_code)
+        said = f"an error of ours, not of your input: {_place(problem)}. No private value is shown here."
+        _stop(INTERNAL, said, 1)
 
 
 def _works(arguments: list[str]) -> bool:
@@ -95,7 +99,7 @@ def _flush() -> None:
             raise
         from hedgerow.release.disk import reason
 
-        _stop(f"what is printed could not be written ({reason(problem)}); the files are there.", 2)
+        _stop("file-failed", f"what is printed could not be written ({reason(problem)}); the files are there.", 2)
 
 
 def _interrupt(number: int, _: object) -> None:
@@ -129,15 +133,15 @@ def _help(problem: Any) -> str:
     return " ".join(["hedgerow", *command, "--help"])
 
 
-def _stop(message: str, code: int) -> None:
+def _stop(code: str, message: str, status: int) -> None:
     """End with a sentence. Code that is not ours may have turned a request to end into an error of another kind."""
     if _asked_to_end:
-        message, code = _ENDED, STOPPED
+        code, message, status = "stopped", _ENDED, STOPPED
         _tidy_up()
     from hedgerow.errors import visible
 
-    print(f"hedgerow: {visible(message, keep=chr(10))}", file=sys.stderr)
-    sys.exit(code)
+    print(f"hedgerow [{code}]: {visible(message, keep=chr(10))}", file=sys.stderr)
+    sys.exit(status)
 
 
 def _place(problem: BaseException) -> str:

@@ -56,10 +56,13 @@ def audit(
             partial.write_text(page(findings), encoding="utf-8")
     failed = [finding.method for finding in findings if finding.problems]
     if failed:
-        raise HedgerowError(f"the audit of {', '.join(failed)} failed.")
+        raise HedgerowError("audit-failed", f"the audit of {', '.join(failed)} failed.")
     unsettled = [finding.method for finding in findings if finding.doubts]
     if unsettled:
-        raise OptionError(f"too few runs to settle the audit of {', '.join(unsettled)}. Hint: --runs {RUNS}, or more.")
+        raise OptionError(
+            "audit-unsettled",
+            f"too few runs to settle the audit of {', '.join(unsettled)}. Hint: --runs {RUNS}, or more.",
+        )
 
 
 def _findings(methods: Sequence[str], pairs: int, runs: int) -> Iterator[Finding]:

@@ -15,7 +15,7 @@ from hedgerow.budget.amounts import Budget
 from hedgerow.cli.doubts import warn
 from hedgerow.cli.evaluate import PRIVATE
 from hedgerow.cli.options import Delta, Json, Quiet, SchemaName, seconds, size, words
-from hedgerow.errors import OptionError
+from hedgerow.errors import OptionError, unread
 
 if TYPE_CHECKING:
     from hedgerow.compare import Plan
@@ -64,25 +64,26 @@ def compare(
     from hedgerow.compare import compare as compare_methods
     from hedgerow.private.evaluate.evaluation import settled_metrics
 
-    wanted = words(metrics) if metrics is not None else [*DEFAULT_METRICS, *(["svm", "boosting"] if target else [])]
-    plan = Plan(
-        table=table,
-        schema=schema,
-        methods=tuple(words(methods)),
-        epsilons=_numbers(epsilons),
-        runs=runs,
-        metrics=tuple(settled_metrics(wanted, target, ())),
-        delta=delta,
-        options=_options_by_method(set_ or []),
-        tables=tuple(ForeignTable.parse(each) for each in tables or []),
-        public=public,
-        target=target,
-        ledger=None if ledger is None else str(ledger),
-        seed=seed,
-        unsafe_noise_seed=unsafe_noise_seed,
-        max_memory=size(max_memory),
-        max_seconds=seconds(max_time),
-    )
+    with unread():
+        wanted = words(metrics) if metrics is not None else [*DEFAULT_METRICS, *(["svm", "boosting"] if target else [])]
+        plan = Plan(
+            table=table,
+            schema=schema,
+            methods=tuple(words(methods)),
+            epsilons=_numbers(epsilons),
+            runs=runs,
+            metrics=tuple(settled_metrics(wanted, target, ())),
+            delta=delta,
+            options=_options_by_method(set_ or []),
+            tables=tuple(ForeignTable.parse(each) for each in tables or []),
+            public=public,
+            target=target,
+            ledger=None if ledger is None else str(ledger),
+            seed=seed,
+            unsafe_noise_seed=unsafe_noise_seed,
+            max_memory=size(max_memory),
+            max_seconds=seconds(max_time),
+        )
 
     def say(line: str) -> None:
         if not quiet:
@@ -127,7 +128,7 @@ def _numbers(text: str) -> tuple[float, ...]:
         if not values or not all(0 < value < math.inf for value in values):
             raise ValueError
     except ValueError:
-        raise OptionError(f'--epsilons takes numbers such as .1,1,10, got "{text}". Nothing was read.') from None
+        raise OptionError("bad-epsilons", f'--epsilons takes numbers such as .1,1,10, got "{text}".') from None
     return values
 
 
@@ -139,9 +140,10 @@ def _options_by_method(pairs: list[str]) -> dict[str, dict[str, str]]:
         method, dot, option = left.rpartition(".")
         if not (equals and dot):
             raise OptionError(
-                f'--set takes METHOD.option=value, for example aim.rounds=8, got "{pair}". Nothing was read.'
+                "bad-setting",
+                f'--set takes METHOD.option=value, for example aim.rounds=8, got "{pair}".',
             )
         if option in given.setdefault(method, {}):
-            raise OptionError(f'--set gives "{left}" twice. Nothing was read.')
+            raise OptionError("set-twice", f'--set gives "{left}" twice.')
         given[method][option] = value
     return given

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from hedgerow.cli.options import AllowColumn, Json, Quiet, words
+from hedgerow.errors import unread
 from hedgerow.private.evaluate import METRICS
 
 PRIVATE = (
@@ -51,17 +52,18 @@ def evaluate(
     from hedgerow.progress import Limits, peak_rss_mb
     from hedgerow.run.outputs import PAGE, check_outputs
 
-    if report is not None:
-        inputs: dict[str, str | Path | None] = {
-            "private table": real,
-            "synthetic table": synthetic,
-            "schema": schema,
-            "ledger": ledger,
-        }
-        check_outputs([(report, PAGE)], inputs, overwrite=overwrite)
-    say_what_is_torn(ledger)
-    known = words(identifiers or "")
-    chosen = settled_metrics(None if metrics is None else words(metrics), target, known)
+    with unread():
+        if report is not None:
+            inputs: dict[str, str | Path | None] = {
+                "private table": real,
+                "synthetic table": synthetic,
+                "schema": schema,
+                "ledger": ledger,
+            }
+            check_outputs([(report, PAGE)], inputs, overwrite=overwrite)
+        say_what_is_torn(ledger)
+        known = words(identifiers or "")
+        chosen = settled_metrics(None if metrics is None else words(metrics), target, known)
     progress = TerminalProgress(Limits(), quiet)
     found = evaluate_tables(
         real,

@@ -24,7 +24,9 @@ def example(
     from hedgerow.samples import SAMPLES, find
 
     if name not in SAMPLES:
-        raise OptionError(f'unknown example "{name}"; examples: {listing(SAMPLES)}.{suggestion(name, SAMPLES)}')
+        raise OptionError(
+            "unknown-example", f'unknown example "{name}"; examples: {listing(SAMPLES)}.{suggestion(name, SAMPLES)}'
+        )
     schema_path = out.with_suffix(".yaml")
     check_outputs([(out, TABLE_SUFFIXES), (schema_path, ())], {}, overwrite=overwrite)
     sample = find(name)

@@ -49,9 +49,9 @@ def settings(pairs: list[str]) -> dict[str, str]:
     for pair in pairs:
         option, equals, value = pair.partition("=")
         if not equals:
-            raise OptionError(f'--set takes option=value, got "{pair}". Nothing was read.')
+            raise OptionError("bad-setting", f'--set takes option=value, got "{pair}".')
         if option in given:
-            raise OptionError(f'"{option}" is given twice, as "{given[option]}" and as "{value}". Nothing was read.')
+            raise OptionError("set-twice", f'"{option}" is given twice, as "{given[option]}" and as "{value}".')
         given[option] = value
     return given
 
@@ -67,7 +67,7 @@ def size(text: str) -> int:
             raise ValueError
     except ValueError:
         raise OptionError(
-            f'"{text}" is not a size of at least 64MB; write for example 4GB or 500MB. Nothing was read.'
+            "bad-size", f'"{text}" is not a size of at least 64MB; write for example 4GB or 500MB.'
         ) from None
     return int(value * units[unit])
 
@@ -81,7 +81,7 @@ def seconds(text: str) -> float:
         if not 0 < value < 1e9:
             raise ValueError
     except ValueError:
-        raise OptionError(f'"{text}" is not a time; write for example 90s, 10m or 2h. Nothing was read.') from None
+        raise OptionError("bad-time", f'"{text}" is not a time; write for example 90s, 10m or 2h.') from None
     return value
 
 
@@ -92,5 +92,7 @@ def count(text: str) -> int:
         if not (value.is_integer() and 0 <= value < 1e15):
             raise ValueError
     except (ValueError, OverflowError):
-        raise OptionError(f'"{text}" is not a number of rows below 1e15; write for example 1000000 or 1e9.') from None
+        raise OptionError(
+            "bad-row-count", f'"{text}" is not a number of rows below 1e15; write for example 1000000 or 1e9.'
+        ) from None
     return int(value)

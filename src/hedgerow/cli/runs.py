@@ -31,7 +31,8 @@ def wanted(schema: str, epsilon: float | None, delta: float) -> list[Wanted]:
     found = runs(schema)
     if not found:
         raise OptionError(
-            "-e/--epsilon is missing, and the schema is no parameters.json that asks for runs. Nothing was read. "
-            "Hint: common choices lie between 0.1 and 10."
+            "missing-epsilon",
+            "-e/--epsilon is missing, and the schema is no parameters.json that asks for runs. "
+            "Hint: common choices lie between 0.1 and 10.",
         )
     return [Wanted(run.epsilon, run.delta, run.most_rows, f"{run.epsilon:g}") for run in found]

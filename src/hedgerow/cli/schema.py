@@ -28,6 +28,7 @@ def draft(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
 ) -> None:
     """Write a schema with the names of the header and everything that public sources say; the rest is TODO."""
+    from hedgerow.errors import unread
     from hedgerow.private.sources.sameness import refuse_as_public
     from hedgerow.private.sources.source import open_source
     from hedgerow.release.files import whole_file
@@ -35,14 +36,15 @@ def draft(
     from hedgerow.schema.draft import draft_schema
 
     named = {f'source "{source}"': source.removeprefix("public:") for source in sources or []}
-    check_outputs([(out, ())], {"table": table, **named}, overwrite=overwrite)
+    with unread():
+        check_outputs([(out, ())], {"table": table, **named}, overwrite=overwrite)
+        header = open_source(table).header()
 
     def public_batches(name: str) -> Iterator[Any]:
         refuse_as_public(name, table)
         public = open_source(name)
         return public.batches(public.header())
 
-    header = open_source(table).header()
     made = draft_schema(header, sources or [], dataset=Path(table).stem, public_batches=public_batches)
     with whole_file(out, replace=overwrite) as partial:
         partial.write_text(made.text, encoding="utf-8")
@@ -62,24 +64,26 @@ def check(
     allow_column: AllowColumn = None,
 ) -> None:
     """Check a schema by itself, against a table's header, or (private) against its rows."""
-    from hedgerow.errors import OptionError
+    from hedgerow.errors import OptionError, unread
     from hedgerow.schema import Schema
 
     if private is not None:
         from hedgerow.run.outputs import check_outputs
 
-        if table is None:
-            raise OptionError("--private counts misfits in a table's rows; name the table. Nothing was read.")
-        inputs: dict[str, str | Path | None] = {"private table": table, "schema": schema, "ledger": ledger}
-        check_outputs([(private, ())], inputs, overwrite=overwrite)
+        with unread():
+            if table is None:
+                raise OptionError("missing-table", "--private counts misfits in a table's rows; name the table.")
+            inputs: dict[str, str | Path | None] = {"private table": table, "schema": schema, "ledger": ledger}
+            check_outputs([(private, ())], inputs, overwrite=overwrite)
     declared = Schema.load(schema)
     if table is None:
         print(f"{schema}: {len(declared.columns)} columns, no fault found")
         return
     from hedgerow.private.sources.source import described, open_source
 
-    source = open_source(table)
-    declared.check_header(source.header(), described(table))
+    with unread():
+        source = open_source(table)
+        declared.check_header(source.header(), described(table))
     if private is None:
         print(f"{schema}: {len(declared.columns)} columns match the header of {table}; no row was read")
         return

@@ -16,7 +16,7 @@ import typer
 from hedgerow.cli.doubts import warn
 from hedgerow.cli.options import AllowColumn, Delta, Json, Quiet, SchemaName, seconds, settings, size
 from hedgerow.cli.runs import wanted
-from hedgerow.errors import OptionError, visible
+from hedgerow.errors import OptionError, unread, visible
 from hedgerow.progress import Limits, peak_rss_mb
 
 if TYPE_CHECKING:
@@ -97,34 +97,35 @@ def synth(
 
     short = {"workload": workload, "target": target}
     asked = [f"{option}={value}" for option, value in short.items() if value is not None]
-    requests = [
-        Request(
-            table=table,
-            schema=schema,
-            budget=Budget(each.epsilon, each.delta),
-            method=method or DEFAULT,
-            options=settings([*(set_ or []), *asked]),
-            public=public,
-            ledger=None if dry_run else ledger,
-            limits=Limits(size(max_memory), None if max_time is None else seconds(max_time)),
-            seed=seed,
-            unsafe_noise_seed=unsafe_noise_seed,
-            resume=resume and not dry_run,
-            allow_misfits=tuple(allow_misfits or ()),
-            outputs=None
-            if dry_run
-            else Outputs(
-                table=_named(each.named(out)),
-                release=each.named(release) or _named(each.named(out)).with_suffix(".release"),
-                page=each.named(report),
-                key=sign,
-                rows=rows,
-                most_rows=each.most_rows,
-                overwrite=overwrite,
-            ),
-        )
-        for each in wanted(schema, epsilon, delta)
-    ]
+    with unread():
+        requests = [
+            Request(
+                table=table,
+                schema=schema,
+                budget=Budget(each.epsilon, each.delta),
+                method=method or DEFAULT,
+                options=settings([*(set_ or []), *asked]),
+                public=public,
+                ledger=None if dry_run else ledger,
+                limits=Limits(size(max_memory), None if max_time is None else seconds(max_time)),
+                seed=seed,
+                unsafe_noise_seed=unsafe_noise_seed,
+                resume=resume and not dry_run,
+                allow_misfits=tuple(allow_misfits or ()),
+                outputs=None
+                if dry_run
+                else Outputs(
+                    table=_named(each.named(out)),
+                    release=each.named(release) or _named(each.named(out)).with_suffix(".release"),
+                    page=each.named(report),
+                    key=sign,
+                    rows=rows,
+                    most_rows=each.most_rows,
+                    overwrite=overwrite,
+                ),
+            )
+            for each in wanted(schema, epsilon, delta)
+        ]
     if dry_run:
         for request in requests:
             _rehearse(request, json_, quiet)
@@ -134,7 +135,7 @@ def synth(
 
 def _named(out: Path | None) -> Path:
     if out is None:
-        raise OptionError("-o/--out is missing: name the .csv, .parquet or .arrow file to write. Nothing was read.")
+        raise OptionError("missing-output", "-o/--out is missing: name the .csv, .parquet or .arrow file to write.")
     return out
 
 
@@ -146,15 +147,17 @@ def make_all(requests: Sequence[Request], as_json: bool, quiet: bool) -> None:
     several = len(requests) > 1
     left = [request for request in requests if not (several and request.resume and _files(request).is_done)]
     with ExitStack() as held:
-        claims = [held.enter_context(_claim(request, several)) for request in left]
+        with unread():
+            claims = [held.enter_context(_claim(request, several)) for request in left]
         asked = [
             replace(request, journal=claim, resume=request.resume and (claim.begun or not several))
             for request, claim in zip(left, claims, strict=True)
         ]
         for request in asked:
             warn(request.budget.doubts())
-        for checked, claim in zip([request.checked() for request in asked], claims, strict=True):
-            _make(checked, _files(checked.request), claim, as_json, quiet)
+        for made, (checked, claim) in enumerate(zip([request.checked() for request in asked], claims, strict=True)):
+            with _paid_before(made):
+                _make(checked, _files(checked.request), claim, as_json, quiet)
 
 
 def _claim(request: Request, several: bool) -> Claim:
@@ -242,6 +245,17 @@ def _rows_out(files: Outputs, made: Release) -> int | None:
     if files.most_rows is None or files.rows is not None:
         return files.rows
     return min(made.estimated_rows, files.most_rows)
+
+
+@contextmanager
+def _paid_before(made: int) -> Iterator[None]:
+    """Whatever stops one of several releases: those before it are paid for."""
+    try:
+        yield
+    except BaseException:
+        if made:
+            _hint(f"releases made and paid for before this one: {made}; the same command with --resume makes the rest.")
+        raise
 
 
 @contextmanager

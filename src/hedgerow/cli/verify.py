@@ -38,14 +38,15 @@ def verify(
         confirmed.append(confirm_entry(ledger, found.certificate.ledger))
     if key is not None and found.signer != key.lower():
         signed = f"signed by {found.signer}, not by {key}" if found.signer else "not signed"
-        raise ReleaseError(f'"{release}" is {signed}.')
+        raise ReleaseError("not-signed", f'"{release}" is {signed}.')
     if found.certificate.guarantee and importlib.util.find_spec("dp_accounting"):
         epsilon = second_opinion(found.certificate)
         stated = found.certificate.guarantee.epsilon
         if epsilon is not None:
             if epsilon > stated * (1 + OPINION):
                 raise ReleaseError(
-                    f"dp-accounting computes ε = {epsilon:.6g} where the certificate states {stated:.6g}."
+                    "accountants-differ",
+                    f"dp-accounting computes ε = {epsilon:.6g} where the certificate states {stated:.6g}.",
                 )
             confirmed.append(f"dp-accounting's privacy loss distributions agree: ε = {epsilon:.6g}")
     if json_:
@@ -64,4 +65,4 @@ def verify(
         for statement in found.certificate.statements():
             print(f"- {visible(statement)}")
     if found.certificate.void:
-        raise ReleaseError(f'"{release}" is intact, but it carries no privacy guarantee.')
+        raise ReleaseError("no-guarantee", f'"{release}" is intact, but it carries no privacy guarantee.')

@@ -44,7 +44,7 @@ class Attribute:
 
     def __post_init__(self) -> None:
         if self.size < 1:
-            raise SchemaError(f'attribute "{self.name}" has {self.size} values; it needs at least 1.')
+            raise SchemaError("no-values", f'attribute "{self.name}" has {self.size} values; it needs at least 1.')
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -60,7 +60,7 @@ class Domain:
         self._index = {attribute.name: index for index, attribute in enumerate(self.attributes)}
         self._sizes = {attribute.name: attribute.size for attribute in self.attributes}
         if len(self._index) != len(self.attributes):
-            raise SchemaError("two attributes of a domain have the same name.")
+            raise SchemaError("duplicate-attribute", "two attributes of a domain have the same name.")
 
     @classmethod
     def of(cls, sizes: Mapping[str, int]) -> Domain:
@@ -80,7 +80,8 @@ class Domain:
             return self._index[name]
         except KeyError:
             raise OptionError(
-                f'unknown attribute "{name}"; attributes: {listing(self._index)}.{suggestion(name, self._index)}'
+                "unknown-attribute",
+                f'unknown attribute "{name}"; attributes: {listing(self._index)}.{suggestion(name, self._index)}',
             ) from None
 
     def __contains__(self, name: object) -> bool:
@@ -129,7 +130,9 @@ class Workload:
     def __post_init__(self) -> None:
         for marginal, weight in self.weights.items():
             if not (math.isfinite(weight) and weight > 0):
-                raise OptionError(f"the weight of {' × '.join(marginal)} must be a positive number, got {weight}.")
+                raise OptionError(
+                    "bad-weight", f"the weight of {' × '.join(marginal)} must be a positive number, got {weight}."
+                )
 
     @classmethod
     def degree(cls, domain: Domain, degree: int) -> Workload:

@@ -32,9 +32,11 @@ class Noise:
 
     def __post_init__(self) -> None:
         if self.kind not in ("gaussian", "laplace"):
-            raise HedgerowError(f"noise is gaussian or laplace, not {self.kind!r}.")
+            raise HedgerowError("unknown-noise", f"noise is gaussian or laplace, not {self.kind!r}.")
         if not isinstance(self.scale, int | float | np.number) or not 0 < self.scale < WIDEST:
-            raise HedgerowError(f"noise needs one scale above 0 and below {WIDEST:g}, the same for every cell.")
+            raise HedgerowError(
+                "bad-noise-scale", f"noise needs one scale above 0 and below {WIDEST:g}, the same for every cell."
+            )
 
     @cached_property
     def variance(self) -> float:
@@ -84,7 +86,10 @@ class Measurement:
         if inside and kept.size:
             inside = bool(kept[0] >= 0 and kept[-1] < self.query.cells and (kept[1:] > kept[:-1]).all())
         if not inside:
-            raise HedgerowError(f"the cells kept of {self._name} must be ascending numbers below {self.query.cells:,}.")
+            raise HedgerowError(
+                "bad-kept-cells",
+                f"the cells kept of {self._name} must be ascending numbers below {self.query.cells:,}.",
+            )
         self._refuse_other_numbers(len(kept))
 
     def _refuse_other_numbers(self, count: int) -> None:
@@ -93,9 +98,11 @@ class Measurement:
             given = f"of shape {values.shape} and type {values.dtype}" if isinstance(values, np.ndarray) else "a list"
             cells = f"{self.query.cells:,} cell{'' if self.query.cells == 1 else 's'}"
             kept = "" if self.kept is None else f", of which {count:,} were kept"
-            raise HedgerowError(f"{self._name} has {cells}{kept}: it needs one number for each, not {given}.")
+            raise HedgerowError(
+                "answer-length", f"{self._name} has {cells}{kept}: it needs one number for each, not {given}."
+            )
         if values.dtype.kind == "f" and not (np.abs(values) < LARGEST).all():
-            raise HedgerowError(f"noisy counts of {self._name} must be finite, and below 2^63.")
+            raise HedgerowError("bad-noisy-counts", f"noisy counts of {self._name} must be finite, and below 2^63.")
 
     @property
     def _name(self) -> str:

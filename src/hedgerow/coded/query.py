@@ -38,11 +38,11 @@ class MarginalQuery:
     ):
         self.attributes: Marginal = marginal
         if domain.marginal(marginal) != marginal:
-            raise HedgerowError(f"the attributes of {marginal} must be distinct and in domain order.")
+            raise HedgerowError("bad-marginal", f"the attributes of {marginal} must be distinct and in domain order.")
         self.base_shape = domain.shape(marginal)
         given = dict(levels or {})
         if not set(given) <= set(marginal):
-            raise HedgerowError(f"levels are given for attributes outside {marginal}.")
+            raise HedgerowError("bad-levels", f"levels are given for attributes outside {marginal}.")
         self.levels: tuple[IntArray | None, ...] = tuple(
             _map(given[name], size, lowest=0) if name in given else None
             for name, size in zip(marginal, self.base_shape, strict=True)
@@ -125,7 +125,7 @@ class TreeQuery:
         leaves = np.unique(self.child[self.split < 0])
         self.leaves = len(leaves)
         if not np.array_equal(leaves, np.arange(self.leaves)):
-            raise HedgerowError("the leaves of a tree must be numbered 0, 1, 2, …")
+            raise HedgerowError("bad-tree", "the leaves of a tree must be numbered 0, 1, 2, …")
         self._check_children()
 
     def _check_children(self) -> None:
@@ -135,7 +135,7 @@ class TreeQuery:
             sizes = np.asarray(self.split_sizes)[self.split[inner]]
             first = self.child[inner]
             if (first <= inner).any() or (first > len(self.split) - sizes).any():  # a sum could wrap
-                raise HedgerowError("a tree's children must come after their parent and inside the tree.")
+                raise HedgerowError("bad-tree", "a tree's children must come after their parent and inside the tree.")
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -170,9 +170,9 @@ def total_query(domain: Domain) -> MarginalQuery:
 def _map(values: npt.ArrayLike, size: int, lowest: int) -> IntArray:
     mapping: IntArray = np.array(values, dtype=np.int64).reshape(-1)  # a copy that no caller can change
     if len(mapping) != size:
-        raise HedgerowError(f"a map over {size} cells has {len(mapping)} entries.")
+        raise HedgerowError("bad-cell-map", f"a map over {size} cells has {len(mapping)} entries.")
     if mapping.min() < lowest or mapping.max() < 0:
-        raise HedgerowError(f"a map of cells has a target below {lowest}, or none at all.")
+        raise HedgerowError("bad-cell-map", f"a map of cells has a target below {lowest}, or none at all.")
     mapping.flags.writeable = False
     return mapping
 

@@ -23,7 +23,7 @@ import numpy as np
 from hedgerow.coded.domain import CodedTable
 from hedgerow.compare.origin import package_digest
 from hedgerow.compare.plan import Cell, ForeignTable, Plan
-from hedgerow.errors import HedgerowError, OptionError, listing
+from hedgerow.errors import HedgerowError, OptionError, code_of, listing
 from hedgerow.private.sources.coded import coded_rows, rows_of, with_columns_of
 from hedgerow.private.sources.source import open_source, open_synthetic
 from hedgerow.progress import peak_rss_mb
@@ -76,8 +76,9 @@ def refuse_changed(plan: Plan, cell: Cell) -> None:
     changed = [what for what in now if now[what] != cell.made[what]]
     if changed:
         raise OptionError(
-            f"the {listing(changed)} of the method changed since the comparison began. Nothing was read. "
-            "Hint: start the comparison again."
+            "method-changed",
+            f"the {listing(changed)} of the method changed since the comparison began. "
+            "Hint: start the comparison again.",
         )
 
 
@@ -103,7 +104,7 @@ def main() -> None:
         refuse_changed(plan, cell)
         answer = run_cell(plan, cell, Path(sys.argv[2]))
     except Exception as error:
-        answer = {"problem": problem_of(error)}
+        answer = {"problem": problem_of(error), "code": code_of(error)}
     write_private(Path(sys.argv[1]), json.dumps(answer))
 
 

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cached_property
@@ -26,7 +26,7 @@ from hedgerow.budget.amounts import Budget
 from hedgerow.compare.cell import request
 from hedgerow.compare.origin import is_current, package_digest
 from hedgerow.compare.plan import Cell, Plan
-from hedgerow.errors import OptionError, SchemaError
+from hedgerow.errors import OptionError, SchemaError, unread
 from hedgerow.pages.comparison import MetricView, comparison_page
 from hedgerow.private.evaluate import find
 from hedgerow.private.evaluate.evaluation import shown_figures
@@ -54,15 +54,18 @@ def compare(
     with a ledger, each is debited.
     """
     grid = Grid(plan, Path(folder))
-    grid.held()
-    _check(plan)
-    with grid.open(command, say):
+    with ExitStack() as held:
+        with unread():
+            grid.held()
+            _check(plan)
+            held.enter_context(grid.open(command, say))
         rows = grid.fill(retry, say)
         grid.write(say)
     return rows
 
 
 def _check(plan: Plan) -> None:
+    """Refuse what cannot be compared, and let the ledger know of the look that comes."""
     from hedgerow.private.ledger import note_exact_access
     from hedgerow.private.sources.source import open_source, open_synthetic
     from hedgerow.schema import Schema
@@ -73,12 +76,13 @@ def _check(plan: Plan) -> None:
             plan.method(method, epsilon)
     strange = [name for name in plan.options if name not in plan.methods]
     if strange:
-        raise OptionError(f'--set names "{strange[0]}", which is not among the methods. Nothing was read.')
+        raise OptionError("setting-without-method", f'--set names "{strange[0]}", which is not among the methods.')
     schema = Schema.load(plan.schema)
     if schema.discoveries:
         raise SchemaError(
-            "a comparison needs one domain for all runs, but the schema leaves some to be discovered. Nothing was "
-            "read. Hint: settle them in the schema, or evaluate the runs one by one with their releases."
+            "undiscovered-domain",
+            "a comparison needs one domain for all runs, but the schema leaves some to be discovered. "
+            "Hint: settle them in the schema, or evaluate the runs one by one with their releases.",
         )
     schema.encoding()
     schema.check_header(open_source(plan.table).header())
@@ -86,7 +90,7 @@ def _check(plan: Plan) -> None:
         header = open_synthetic(each.file).header()
         lacking = [name for name in schema.columns if name not in header]
         if lacking:
-            raise OptionError(f'the table "{each.name}" lacks the column "{lacking[0]}". No row was read.')
+            raise OptionError("missing-column", f'the table "{each.name}" lacks the column "{lacking[0]}".')
     if plan.ledger is not None:
         note_exact_access(plan.ledger, "compare")
 
@@ -113,7 +117,7 @@ class Grid:
             self._lock = os.open(self.folder, os.O_RDONLY)
         except OSError as problem:
             reason = (problem.strerror or "refused").lower()
-            raise OptionError(f'"{self.folder}" cannot be written ({reason}). Nothing was read.') from None
+            raise OptionError("cannot-write", f'"{self.folder}" cannot be written ({reason}).') from None
         try:
             self._wait(say)
             self._begin(command)
@@ -137,8 +141,9 @@ class Grid:
             differs = [key for key, value in judged.items() if before["judged"].get(key) != value]
             if differs:
                 raise OptionError(
-                    f'"{self.folder}" holds a comparison that differs in: {", ".join(differs)}. Nothing was read. '
-                    "Hint: name another -o/--out folder."
+                    "another-comparison",
+                    f'"{self.folder}" holds a comparison that differs in: {", ".join(differs)}. '
+                    "Hint: name another -o/--out folder.",
                 )
             commands = before["commands"]
         self._cells.mkdir(exist_ok=True)
@@ -164,8 +169,9 @@ class Grid:
             return about
         if self.folder.exists() and not (self.folder.is_dir() and self._is_empty()):
             raise OptionError(
-                f'"{self.folder}" exists already and holds no comparison; it was not touched, and nothing was read. '
-                "Hint: name another -o/--out folder."
+                "not-a-comparison",
+                f'"{self.folder}" exists already and holds no comparison; it was not touched. '
+                "Hint: name another -o/--out folder.",
             )
         return None
 
@@ -230,6 +236,7 @@ class Grid:
             "versions": json.dumps(versions()),
             "status": "done",
             "problem": None,
+            "code": None,
         }
         answer = self._cells / f".{cell.key}.answer.part"
         try:

@@ -55,9 +55,9 @@ def module_digest(name: str) -> str:
     try:
         module = importlib.import_module(name.split(":", 1)[0])
     except ImportError:
-        raise OptionError(f'"{name}" cannot be imported; expected package.module:Class. Nothing was read.') from None
+        raise OptionError("cannot-import", f'"{name}" cannot be imported; expected package.module:Class.') from None
     if module.__file__ is None:
-        raise OptionError(f'"{name}" lies in no file, so nothing tells whether it changed. Nothing was read.')
+        raise OptionError("no-source-file", f'"{name}" lies in no file, so nothing tells whether it changed.')
     file = Path(module.__file__)
     return _digest([file.parent if module.__package__ else file])
 
@@ -89,5 +89,7 @@ def digest_of(path: Path) -> str:
             with open(file, "rb") as opened:
                 digest.update(hashlib.file_digest(opened, "sha256").digest())
     except OSError as problem:
-        raise OptionError(f'"{path}" cannot be read ({(problem.strerror or "refused").lower()}).') from None
+        raise OptionError(
+            "cannot-read", f'"{path}" cannot be read ({(problem.strerror or "refused").lower()}).'
+        ) from None
     return digest.hexdigest()

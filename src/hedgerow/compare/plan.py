@@ -42,7 +42,8 @@ class ForeignTable:
             return cls(name, float(epsilon), file)
         except ValueError:
             raise OptionError(
-                f'--table takes NAME@ε=FILE, for example other@1=made.csv, got "{text}". Nothing was read.'
+                "bad-table-option",
+                f'--table takes NAME@ε=FILE, for example other@1=made.csv, got "{text}".',
             ) from None
 
 

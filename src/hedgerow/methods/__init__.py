@@ -36,12 +36,14 @@ def names() -> tuple[str, ...]:
 def find(name: str) -> type[Any]:
     """The class of a method, by its name here or as `package.module:Class` for one made elsewhere."""
     if name not in _METHODS and ":" not in name:
-        raise OptionError(f'unknown method "{name}"; methods: {listing(_METHODS)}.{suggestion(name, _METHODS)}')
+        raise OptionError(
+            "unknown-method", f'unknown method "{name}"; methods: {listing(_METHODS)}.{suggestion(name, _METHODS)}'
+        )
     kind = imported(_METHODS.get(name, name), "method")
     if not (
         dataclasses.is_dataclass(kind) and isinstance(kind, type) and hasattr(kind, "run") and hasattr(kind, "about")
     ):
-        raise OptionError(f'"{name}" is not a method: a dataclass with `about` and `run`. Nothing was read.')
+        raise OptionError("not-a-method", f'"{name}" is not a method: a dataclass with `about` and `run`.')
     return kind
 
 
@@ -54,7 +56,8 @@ def build(name: str, options: Mapping[str, Any] | None = None) -> Any:
         if option not in known:
             available = listing(known) or "none"
             raise OptionError(
-                f'{name} has no option "{option}"; options: {available}.{suggestion(option, known)} Nothing was read.'
+                "unknown-option",
+                f'{name} has no option "{option}"; options: {available}.{suggestion(option, known)}',
             )
         given[option] = known[option].parsed(value)
     check(kind, name, given)
@@ -78,16 +81,17 @@ def refuse_unreadable(method: Any) -> None:
     returned = [annotated] if isinstance(annotated, type) else list(get_args(annotated))
     if not returned or not all(isinstance(model, type) for model in returned):
         raise OptionError(
+            "no-model-declared",
             f"the method {said} does not say which model it returns, so nobody knows whether its release could be "
-            "read. Nothing was read. Hint: def run(self, curator, progress) -> Model for one of Hedgerow's own, or the "
-            "name of your class."
+            "read. Hint: def run(self, curator, progress) -> Model for one of Hedgerow's own, or the "
+            "name of your class.",
         )
     for model in returned:
         if model is not Model:
             try:
                 models.refuse_unreadable(model)
             except OptionError as problem:
-                raise OptionError(f"releases of {said} could not be read: {problem} Nothing was read.") from None
+                raise OptionError(problem.code, f"releases of {said} could not be read: {problem}") from None
 
 
 def options(method: Any) -> dict[str, Any]:

@@ -100,8 +100,9 @@ class FieldGroups(Options):
             for name in marginal:
                 if name in taken:
                     raise OptionError(
+                        "column-in-two-groups",
                         f'group {number} holds "{name}", which group {taken[name]} already holds; a column belongs '
-                        "to one group."
+                        "to one group.",
                     )
                 taken[name] = number
             _refuse_wide(domain, marginal, f"group {number}")
@@ -148,6 +149,7 @@ def _refuse_wide(domain: Domain, marginal: Marginal, what: str) -> None:
     cells = domain.cells(marginal)
     if cells > MOST_CELLS:
         raise LimitError(
+            "too-many-cells",
             f"{what} ({' × '.join(marginal)}) has {cells:,} cells; at most {MOST_CELLS:,} can get noise. "
-            "Hint: split the group, or declare bins."
+            "Hint: split the group, or declare bins.",
         )

@@ -63,7 +63,7 @@ def read_weights(value: Any) -> tuple[tuple[str, float], ...]:
     if isinstance(value, str):
         value = dict(part.strip().rpartition(":")[::2] for part in value.split(","))
     if not isinstance(value, Mapping):
-        raise OptionError("columns takes weights, such as wage:2. Nothing was read.")
+        raise OptionError("bad-weights", "columns takes weights, such as wage:2.")
     return tuple((str(column), _weight(weight, f'the weight of "{column}"')) for column, weight in value.items())
 
 
@@ -158,7 +158,7 @@ class Match3(Options):
             names = domain.marginal(a for name in each.attributes for a in named(curator, name, what))
             strange = [name for name, _ in each.levels if name not in names]
             if strange:
-                raise OptionError(f'{what} has levels of "{strange[0]}", which it does not hold.')
+                raise OptionError("bad-levels", f'{what} has levels of "{strange[0]}", which it does not hold.')
             found.setdefault((names, each.levels), Wanted(names, each.weight, each.levels))
         return list(found.values())
 
@@ -235,10 +235,13 @@ def _wanted(entry: Any, number: int) -> Wanted:
         return Wanted(read_names(entry, what))
     strange = [key for key in entry if key not in ("columns", "weight", "levels")]
     if strange or "columns" not in entry:
-        raise OptionError(f"{what} must be a list of columns, or have columns, weight and levels. Nothing was read.")
+        raise OptionError(
+            "bad-marginal-entry",
+            f"{what} must be a list of columns, or have columns, weight and levels.",
+        )
     levels = entry.get("levels", {})
     if not isinstance(levels, Mapping):
-        raise OptionError(f"{what}: levels must name attributes and the codes at which levels start. Nothing was read.")
+        raise OptionError("bad-levels", f"{what}: levels must name attributes and the codes at which levels start.")
     starts = tuple((str(name), _starts(codes, what)) for name, codes in levels.items())
     return Wanted(
         read_names(entry["columns"], what), _weight(entry.get("weight", 1.0), f"the weight of {what}"), starts
@@ -251,7 +254,7 @@ def _starts(codes: Any, what: str) -> tuple[int, ...]:
     except (TypeError, ValueError):
         starts = ()
     if not starts or starts[0] < 1 or any(right <= left for left, right in pairwise(starts)):
-        raise OptionError(f"{what}: levels must start at growing codes of at least 1. Nothing was read.")
+        raise OptionError("bad-levels", f"{what}: levels must start at growing codes of at least 1.")
     return starts
 
 
@@ -261,5 +264,5 @@ def _weight(value: Any, what: str) -> float:
     except (TypeError, ValueError):
         weight = math.nan
     if not (math.isfinite(weight) and weight > 0):
-        raise OptionError(f"{what} must be a positive number. Nothing was read.")
+        raise OptionError("bad-weight", f"{what} must be a positive number.")
     return weight

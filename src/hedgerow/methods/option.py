@@ -148,7 +148,7 @@ def refusal(method: str, name: str, about: Option, value: Any) -> OptionError:
     """What was asked of which option, what it takes, and the nearest word."""
     shown = f'"{value}"' if isinstance(value, str) else f"{value}"
     near = suggestion(value, about.one_of) if isinstance(value, str) else ""
-    return OptionError(f'{method}: option "{name}" must be {about.wanted}, got {shown}.{near} Nothing was read.')
+    return OptionError("bad-option", f'{method}: option "{name}" must be {about.wanted}, got {shown}.{near}')
 
 
 def _is_number(value: Any, whole: bool) -> bool:

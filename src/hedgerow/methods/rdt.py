@@ -86,7 +86,7 @@ class RDT(Options):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.ranges == 1:
-            raise OptionError("ranges must be 0, or at least 2: one branch splits nothing. Nothing was read.")
+            raise OptionError("bad-option", "ranges must be 0, or at least 2: one branch splits nothing.")
 
     def run(self, curator: Curator, progress: Progress) -> Model:
         labels = self.labels(curator)

@@ -37,13 +37,13 @@ def read(domain: Domain, stored: Stored) -> Model:
     if kind is None and stored.kind in stored.allowance.models:
         kind = stored.kind
     if kind is None:
-        raise ReleaseError(_unknown(stored.kind))
+        raise _unknown(stored.kind)
     try:
         model: Model = imported(kind, "model").from_state(domain, stored)
     except ReleaseError:
         raise
     except HedgerowError as problem:
-        raise ReleaseError(f"the model of the release is damaged: {problem}") from None
+        raise ReleaseError(problem.code, f"the model of the release is damaged: {problem}") from None
     stored.finish()
     return model
 
@@ -56,22 +56,27 @@ def refuse_unreadable(model: type[Any]) -> None:
         return
     if kind != name:
         raise OptionError(
+            "model-kind",
             f'the model {name} says that its kind is "{kind}". One that is made elsewhere is of the kind "{name}": '
-            "that is how readers find it."
+            "that is how readers find it.",
         )
     if model.__module__ == "__main__" or imported(name, "model") is not model or not hasattr(model, "from_state"):
         raise OptionError(
+            "model-unreadable",
             f"the model {name} cannot be read back: it needs a place in a module that readers can import, and a class "
-            "method from_state(domain, stored)."
+            "method from_state(domain, stored).",
         )
 
 
-def _unknown(kind: str) -> str:
+def _unknown(kind: str) -> ReleaseError:
     if len(kind) > 200 or not kind.isprintable():
-        return f"the release holds a model of a kind that does not exist; kinds: {listing(_KINDS)}."
+        return ReleaseError(
+            "unknown-model", f"the release holds a model of a kind that does not exist; kinds: {listing(_KINDS)}."
+        )
     if ":" not in kind:
-        return f'unknown kind of model "{kind}"; kinds: {listing(_KINDS)}.'
-    return (
+        return ReleaseError("unknown-model", f'unknown kind of model "{kind}"; kinds: {listing(_KINDS)}.')
+    return ReleaseError(
+        "model-not-allowed",
         f'the release holds a model made elsewhere, "{kind}". Reading it runs the code of that class, so nothing was '
-        f"imported. Hint: if you trust it, and it is installed, add --allow-model {kind}."
+        f"imported. Hint: if you trust it, and it is installed, add --allow-model {kind}.",
     )

@@ -90,7 +90,9 @@ class Expanded(FromMarginals):
             maps[name] = stored.integers(f"map{number}", (size,), 0, size - 1)
             fill[name] = stored.floats(f"fill{number}", (size,), 0.0, LARGEST)
             if len(np.unique(maps[name])) != int(maps[name].max()) + 1:
-                raise ReleaseError(f'the release merges codes of "{name}" into some that stand for nothing.')
+                raise ReleaseError(
+                    "model-empty-merge", f'the release merges codes of "{name}" into some that stand for nothing.'
+                )
             shared = int((np.bincount(maps[name]) > 1).sum())
             stored.take(memory=64 * size, steps=30 * size, rows=shared + 4, python=20 * shared)
         recoding = Recoding(domain, maps)

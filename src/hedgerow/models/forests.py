@@ -78,7 +78,9 @@ class Forest:
         The kernel trusts codes, and the codes that it will see come from here: the shape is checked.
         """
         if self.leaves.shape[1] != domain[self.label].size:
-            raise HedgerowError(f'the leaves of "{self.label}" have another number of labels than the attribute.')
+            raise HedgerowError(
+                "bad-forest", f'the leaves of "{self.label}" have another number of labels than the attribute.'
+            )
         sizes = [*domain.shape(self.attributes(domain)), len(self.picks)]
         return _count.Tree(list(range(len(sizes))), sizes, self.split, self.child, len(self.leaves), None, 1)
 
@@ -189,15 +191,18 @@ def _forest(domain: Domain, stored: Stored, label: str, number: int, sweeps: int
     child = stored.integers(f"child{number}", (len(split),), 0, MOST_NODES)
     leaves = stored.integers(f"leaves{number}", (None, labels), 0, ONE, np.uint32)
     if len(split) > MOST_NODES or int(picks.sum(dtype=np.uint64)) != ONE:
-        raise ReleaseError(f'the trees of "{label}" in the release are too many, or picked with no chance in all.')
+        raise ReleaseError(
+            "model-forest-weights",
+            f'the trees of "{label}" in the release are too many, or picked with no chance in all.',
+        )
     if (leaves.sum(axis=1, dtype=np.uint64) != ONE).any():
-        raise ReleaseError(f'a leaf of "{label}" in the release is no distribution.')
+        raise ReleaseError("model-leaf", f'a leaf of "{label}" in the release is no distribution.')
     inner = split >= 0
     wide = np.where(inner, sizes[split], 0)
     if (child[~inner] >= len(leaves)).any():
-        raise ReleaseError(f'a tree of "{label}" in the release has leaves that are not there.')
+        raise ReleaseError("model-leaves", f'a tree of "{label}" in the release has leaves that are not there.')
     if (inner & ((child <= np.arange(len(split))) | (child + wide > len(split)))).any():
-        raise ReleaseError(f'a tree of "{label}" in the release has children that are not there.')
+        raise ReleaseError("model-children", f'a tree of "{label}" in the release has children that are not there.')
     depth = _depth(stored, child, wide, len(sizes))
     stored.take(
         memory=24 * len(split) + 56 * leaves.size,
@@ -219,7 +224,9 @@ def _depth(stored: Stored, child: IntArray, wide: IntArray, most: int) -> int:
         np.add.at(begun, child[at], 1)
         np.add.at(begun, child[at] + wide[at], -1)
         at = np.flatnonzero(np.cumsum(begun)[:-1])
-    raise ReleaseError("a tree of the release asks more questions in a row than there are attributes.")
+    raise ReleaseError(
+        "model-tree-depth", "a tree of the release asks more questions in a row than there are attributes."
+    )
 
 
 def even_uniforms(reached: Whole, rng: np.random.Generator) -> Whole:

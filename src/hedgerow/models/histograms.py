@@ -33,14 +33,20 @@ class Histograms(FromMarginals):
     def __init__(self, domain: Domain, parts: Sequence[Part], total: float):
         covered = [name for part in parts for name in part.marginal]
         if sorted(covered) != sorted(domain.names):
-            raise HedgerowError("the parts of a histogram model must cover each attribute exactly once.")
+            raise HedgerowError(
+                "histogram-parts", "the parts of a histogram model must cover each attribute exactly once."
+            )
         for part in parts:
             cells = domain.cells(part.marginal) if part.cells is None else len(part.cells)
             if len(part.weights) != cells:
                 what = " × ".join(part.marginal)
-                raise HedgerowError(f"the histogram of {what} has {len(part.weights)} weights for {cells} cells.")
+                raise HedgerowError(
+                    "histogram-length", f"the histogram of {what} has {len(part.weights)} weights for {cells} cells."
+                )
             if part.weights.size == 0 or part.weights.min() < 0 or part.weights.sum() <= 0:
-                raise HedgerowError(f"the histogram of {' × '.join(part.marginal)} has no mass, or negative mass.")
+                raise HedgerowError(
+                    "histogram-mass", f"the histogram of {' × '.join(part.marginal)} has no mass, or negative mass."
+                )
         self.domain = domain
         self.parts = tuple(parts)
         self.total = max(1.0, total)
@@ -98,7 +104,9 @@ def _part(domain: Domain, stored: Stored, number: int, marginal: Marginal) -> Pa
     cells: IntArray | None = None
     if stored.has(f"cells{number}"):
         if every > MOST_CELLS:
-            raise ReleaseError(f"a histogram of the release is over more than {MOST_CELLS:,} cells.")
+            raise ReleaseError(
+                "model-histogram-cells", f"a histogram of the release is over more than {MOST_CELLS:,} cells."
+            )
         cells = stored.integers(f"cells{number}", (None,), 0, every - 1)
     listed = every if cells is None else len(cells)
     stored.take(memory=8 * listed * (len(shape) + 8), steps=20 * listed * (len(shape) + 1), rows=4 * len(shape))

@@ -208,9 +208,11 @@ def updated(
 def _check(domain: Domain, targets: Sequence[Target]) -> None:
     for target in targets:
         if target.shares.shape != domain.shape(target.marginal):
-            raise HedgerowError(f"the target of {' × '.join(target.marginal)} has another shape than its cells.")
+            raise HedgerowError(
+                "bad-target", f"the target of {' × '.join(target.marginal)} has another shape than its cells."
+            )
         if target.shares.min() < 0 or not np.isclose(target.shares.sum(), 1.0):
-            raise HedgerowError(f"the target of {' × '.join(target.marginal)} is no distribution.")
+            raise HedgerowError("bad-target", f"the target of {' × '.join(target.marginal)} is no distribution.")
 
 
 def _arrays(targets: Sequence[Target]) -> dict[str, npt.NDArray[Any]]:
@@ -223,7 +225,9 @@ def read_targets(domain: Domain, stored: Stored) -> list[Target]:
     targets = [Target(each, stored.shares(f"shares{number}", domain, each)) for number, each in enumerate(marginals)]
     cells = sum(target.shares.size for target in targets)
     if cells > MOST_TARGET_CELLS:
-        raise ReleaseError(f"the targets of the release have more than {MOST_TARGET_CELLS:,} cells.")
+        raise ReleaseError(
+            "model-target-cells", f"the targets of the release have more than {MOST_TARGET_CELLS:,} cells."
+        )
     stored.take(memory=48 * cells, steps=20 * cells)
     return targets
 

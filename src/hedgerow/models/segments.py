@@ -52,11 +52,11 @@ class Segments(FromMarginals):
         self.counts = np.asarray(counts, dtype=np.float64)
         self.inner = Domain(attribute for attribute in domain if attribute.name not in segments)
         if self.counts.shape != domain.shape(segments) or self.counts.min() < 0 or self.counts.sum() < 1:
-            raise HedgerowError("segments need one count per cell, none below 0, and a row at least.")
+            raise HedgerowError("bad-segments", "segments need one count per cell, none below 0, and a row at least.")
         if tuple(pool) != self.inner.names or not all(len(codes) for codes in pool.values()):
-            raise HedgerowError("a pool needs rows of every attribute that is no segment, in domain order.")
+            raise HedgerowError("bad-pool", "a pool needs rows of every attribute that is no segment, in domain order.")
         if not all(0 < first <= len(codes) for codes in pool.values()):
-            raise HedgerowError("a search must begin with some of the pool's rows.")
+            raise HedgerowError("bad-pool", "a search must begin with some of the pool's rows.")
         self.pool = pool
         self.first = first
         self.targets = tuple(targets)
@@ -121,7 +121,9 @@ class Segments(FromMarginals):
         shape, cells = stored.shape(domain, segments), domain.cells(segments)
         counts = stored.weights("counts", (cells,)).reshape(shape)
         if not 1 <= counts.sum() <= MOST_ROWS:
-            raise ReleaseError("the segments of the release have no rows, or more than can be counted.")
+            raise ReleaseError(
+                "model-segment-rows", "the segments of the release have no rows, or more than can be counted."
+            )
         inner = Domain(attribute for attribute in domain if attribute.name not in segments)
         pool: CodedTable = {}
         held: int | None = None
@@ -132,7 +134,7 @@ class Segments(FromMarginals):
             held = len(pool[attribute.name])
         rows = held or 0
         if rows > MOST_POOL_ROWS:
-            raise ReleaseError(f"the pool of the release has more than {MOST_POOL_ROWS:,} rows.")
+            raise ReleaseError("model-pool-rows", f"the pool of the release has more than {MOST_POOL_ROWS:,} rows.")
         first = stored.whole("first", 1 if rows else 0, rows)
         targets = read_targets(inner, stored)
         weights = stored.numbers("weights", len(targets), 0.0, MOST_WEIGHT)

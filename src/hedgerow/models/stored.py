@@ -63,12 +63,15 @@ class Allowance:
         self.steps -= steps
         if self._memory < 0:
             raise ReleaseError(
+                "model-memory",
                 f"drawing rows from the release takes {_bytes(self.memory - self._memory)} or more beside the rows; "
                 f"{_bytes(self.memory)} are allowed. Nothing was allocated. Hint: a larger --max-memory, if you trust "
-                "who made it."
+                "who made it.",
             )
         if self.steps < 0:
-            raise ReleaseError(f"drawing a block of rows from the release takes more than {STEPS:.1g} steps.")
+            raise ReleaseError(
+                "model-steps", f"drawing a block of rows from the release takes more than {STEPS:.1g} steps."
+            )
 
 
 def _bytes(count: int) -> str:
@@ -81,9 +84,9 @@ class Stored:
 
     def __init__(self, state: State, allowance: Allowance | None = None, depth: int = 0):
         if not isinstance(state.kind, str) or not isinstance(state.values, dict):
-            raise ReleaseError("the model is not written as Hedgerow writes models.")
+            raise ReleaseError("model-written", "the model is not written as Hedgerow writes models.")
         if depth >= DEEPEST:
-            raise ReleaseError(f"more than {DEEPEST} models lie inside each other.")
+            raise ReleaseError("model-depth", f"more than {DEEPEST} models lie inside each other.")
         self.kind = state.kind
         self.allowance = allowance or Allowance()
         self._values = dict(state.values)
@@ -166,7 +169,7 @@ class Stored:
     def shape(self, domain: Domain, marginal: Marginal) -> tuple[int, ...]:
         """The shape of a table over the marginal."""
         if len(marginal) > MOST_AXES:
-            raise ReleaseError(f"the model has a table over more than {MOST_AXES} attributes.")
+            raise ReleaseError("model-axes", f"the model has a table over more than {MOST_AXES} attributes.")
         return domain.shape(marginal)
 
     # ------------------------------------------------------------ models inside
@@ -193,7 +196,10 @@ class Stored:
         """Refuses a state that holds more than was asked for."""
         left = [*self._values, *self._arrays]
         if left:
-            raise ReleaseError(f'the "{self.kind}" model holds {len(left)} entries that such a model does not have.')
+            raise ReleaseError(
+                "model-strange-entries",
+                f'the "{self.kind}" model holds {len(left)} entries that such a model does not have.',
+            )
 
     # ------------------------------------------------------------ inside
 
@@ -233,4 +239,6 @@ class Stored:
         return np.ascontiguousarray(array)
 
     def _refuse(self, name: str, wanted: str) -> NoReturn:
-        raise ReleaseError(f'the "{self.kind}" model of the release is damaged: its "{name}" is not {wanted}.')
+        raise ReleaseError(
+            "model-entry", f'the "{self.kind}" model of the release is damaged: its "{name}" is not {wanted}.'
+        )

@@ -120,9 +120,10 @@ def _refuse_large(domain: Domain, label: str, height: int, nodes: int, entries: 
     needed = CELL_BYTES * nodes * domain[label].size + NODE_BYTES * entries
     if needed > memory:
         raise LimitError(
+            "tree-too-large",
             f'a tree of height {height} for "{label}" needs {needed >> 20:,} MB at one of its levels; '
             f"{memory >> 20:,} MB are left for it. It was not grown. "
-            "Hint: a smaller height, fewer trees, bins, or a larger --max-memory."
+            "Hint: a smaller height, fewer trees, bins, or a larger --max-memory.",
         )
 
 

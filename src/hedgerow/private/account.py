@@ -46,26 +46,28 @@ class Account:
 
     def _debit(self, charge: Charge) -> None:
         if not charge.cost() <= charge.amount:
-            raise HedgerowError(f"a {charge.purpose} charge costs more than it declares.")
+            raise HedgerowError("charge-exceeds-price", f"a {charge.purpose} charge costs more than it declares.")
         if not charge.amount <= self.remaining:
-            raise BudgetError(self._refusal(charge))
+            raise self._refusal(charge)
         if not self.charges:
             self._open_books()
         self.spent += charge.amount
         self.charges.append(charge)
         self._note(charge)
 
-    def _refusal(self, charge: Charge) -> str:
+    def _refusal(self, charge: Charge) -> BudgetError:
         asked, left, whole = charge.amount, self.remaining, self.whole
         attributes = charge.queries[0].get("attributes") if len(charge.queries) == 1 else None
         what = charge.purpose + (f" of {' × '.join(attributes) or 'the total'}" if attributes is not None else "")
         if asked.units > left.units:
             parts = (asked.units / whole.units, left.units / whole.units, (asked.units - left.units) / whole.units)
-            return (
+            return BudgetError(
+                "budget-exceeded",
                 f"{what} asks for {parts[0]:.4g} of the budget; {parts[1]:.4g} remains "
-                f"({parts[2]:.4g} too little). It was not answered."
+                f"({parts[2]:.4g} too little). It was not answered.",
             )
-        return (
+        return BudgetError(
+            "discovery-exceeds-delta",
             f"{what} asks for δ = {asked.delta:.3g}; "
-            f"{left.delta_units / DELTA_UNITS:.3g} was set aside for discoveries and remains. It was not answered."
+            f"{left.delta_units / DELTA_UNITS:.3g} was set aside for discoveries and remains. It was not answered.",
         )

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hedgerow.budget.amounts import Budget
-from hedgerow.errors import InputError
+from hedgerow.errors import Fault, InputError
 
 FORMAT = "hedgerow ledger 2"
 BEFORE = "hedgerow ledger 1"
@@ -87,15 +87,15 @@ class Books:
 
     @classmethod
     def parse(cls, data: bytes) -> Books:
-        """Read a ledger; ValueError says what is wrong with it."""
+        """Read a ledger; a Fault says what is wrong with it."""
         *lines, rest = data.split(b"\n")
         if MARK not in (lines or [rest])[0]:
-            raise ValueError("is not a Hedgerow ledger.")
+            raise Fault("not-a-ledger", "is not a Hedgerow ledger.")
         books = cls()
         for each in lines:
             books._add(each + b"\n")
         if not books.entries:
-            raise ValueError("is not a ledger that this version can read.")
+            raise Fault("ledger-format", "is not a ledger that this version can read.")
         if rest:
             books._tear(rest)
             books._since, books.closing = books._since + rest, _TORN
@@ -154,13 +154,13 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest() if data else ""
 
 
-def _altered(number: int, lacking: str) -> ValueError:
-    return ValueError(f"was altered: record {number} does not {lacking}.")
+def _altered(number: int, lacking: str) -> Fault:
+    return Fault("ledger-altered", f"was altered: record {number} does not {lacking}.")
 
 
 def _check_header(record: dict[str, Any]) -> None:
     if record.get("format") not in (FORMAT, BEFORE):
-        raise ValueError("is not a ledger that this version can read.")
+        raise Fault("ledger-format", "is not a ledger that this version can read.")
     if record.keys() != {"format", "dataset", "epsilon", "delta", "name"} or not _is_text(record, "dataset", "name"):
         raise _altered(0, "hold what a ledger begins with")
     try:
@@ -184,7 +184,10 @@ def _check(record: dict[str, Any], number: int) -> None:
             and all(isinstance(held, str) and re.fullmatch("[0-9]{1,99}", held) for held in record["debit"].values())
         )
     else:
-        raise ValueError(f"holds a record that this version does not know (record {number}), which might be a debit.")
+        raise Fault(
+            "ledger-unknown-record",
+            f"holds a record that this version does not know (record {number}), which might be a debit.",
+        )
     if not good:
         raise _altered(number, "hold what a record of its kind holds")
 

@@ -59,9 +59,10 @@ class Discoveries:
         open_columns = [name for name, kind in columns if kind == "values"]
         if open_columns and budget.currency is Currency.PURE:
             raise SchemaError(
+                "discovery-needs-delta",
                 f'the values of "{open_columns[0]}" are private, and discovering them needs δ > 0: with δ = 0 a value '
-                "that one person holds could never be kept back with certainty. Nothing was read. Hint: list the "
-                "values, or give a --delta."
+                "that one person holds could never be kept back with certainty. Hint: list the "
+                "values, or give a --delta.",
             )
         share = min(SHARE_EACH, SHARE_MOST / len(columns)) if columns else 0.0
         return cls(columns, share, budget.delta * DELTA_SHARE / len(open_columns) if open_columns else 0.0)

@@ -85,22 +85,24 @@ def spelled_objects(values: Iterable[Any]) -> pa.Array:
 
 def mixed(one: str, other: str) -> TableError:
     return TableError(
+        "mixed-person-types",
         f"the column that names a person holds {one} in one place and {other} in another; whether two of them are one "
-        "person cannot be told. Nothing was spent. Hint: give the column one type everywhere."
+        "person cannot be told. Hint: give the column one type everywhere.",
     )
 
 
 def unnamable(kind: object) -> TableError:
     return TableError(
-        f'the column that names a person has the type "{kind}"; it must hold text, bytes, numbers, dates or moments. '
-        "Nothing was spent."
+        "person-type",
+        f'the column that names a person has the type "{kind}"; it must hold text, bytes, numbers, dates or moments.',
     )
 
 
 def not_whole() -> TableError:
     return TableError(
+        "person-not-whole",
         "the column that names a person holds floating-point numbers that are not whole; rounding makes them other "
-        "numbers elsewhere. Nothing was spent. Hint: give ids as text, whole numbers or decimals."
+        "numbers elsewhere. Hint: give ids as text, whole numbers or decimals.",
     )
 
 

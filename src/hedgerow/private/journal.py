@@ -92,29 +92,34 @@ class Claim:
                 descriptor = os.open(self.path, os.O_RDWR | (os.O_CREAT if create else 0), 0o600)
             except FileNotFoundError:
                 if create:
-                    raise OptionError(self._unusable("no such folder")) from None
+                    raise self._unusable("no such folder") from None
                 raise BudgetError(
-                    f'there is nothing to resume: "{self.path}" does not exist. Nothing was read, nothing was spent.'
+                    "nothing-to-resume",
+                    f'there is nothing to resume: "{self.path}" does not exist.',
                 ) from None
             except OSError as problem:
-                raise OptionError(self._unusable(reason(problem))) from None
+                raise self._unusable(reason(problem)) from None
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 os.close(descriptor)
                 raise BudgetError(
-                    f'another run is at work here: it holds "{self.path}". Nothing was read, nothing was spent. '
-                    "Hint: wait until it ends, or name another output."
+                    "run-in-progress",
+                    f'another run is at work here: it holds "{self.path}". '
+                    "Hint: wait until it ends, or name another output.",
                 ) from None
             except OSError as problem:
                 os.close(descriptor)
-                raise OptionError(self._unusable(f"no lock: {reason(problem)}")) from None
+                raise self._unusable(f"no lock: {reason(problem)}") from None
             if is_at(descriptor, self.path):
                 return descriptor
             os.close(descriptor)  # its holder was just done with it
 
-    def _unusable(self, why: str) -> str:
-        return f'"{self.path}", which keeps the paid answers of a run, cannot be written ({why}). Nothing was read.'
+    def _unusable(self, why: str) -> OptionError:
+        return OptionError(
+            "cannot-write",
+            f'"{self.path}", which keeps the paid answers of a run, cannot be written ({why}).',
+        )
 
 
 class Journal:
@@ -149,8 +154,9 @@ class Journal:
             record = self._recorded.popleft()
             if record.asked != asked:
                 raise BudgetError(
+                    "run-differs",
                     f'the run asks for something else than the one whose answers are in "{self.path}". Was it made '
-                    "with another version, or was the public table changed?"
+                    "with another version, or was the public table changed?",
                 )
             return record
         self.begin()
@@ -208,15 +214,17 @@ class Journal:
         header, records, end = _records(_contents(self._claim.held))
         if header is None:
             raise BudgetError(
-                f'"{self.path}" is damaged at its beginning, so nothing can go on with it. Nothing was read. '
-                "Hint: delete it to give up what was paid; the ledger keeps the debit."
+                "journal-damaged",
+                f'"{self.path}" is damaged at its beginning, so nothing can go on with it. '
+                "Hint: delete it to give up what was paid; the ledger keeps the debit.",
             )
         run = header.value["run"]
         differing = [key for key in self._run if run.get(key) != self._run[key]]
         if differing:
             raise BudgetError(
+                "another-run",
                 f'"{self.path}" belongs to another run: its {", ".join(differing)} is not the one given. '
-                "Nothing was read. Hint: repeat the command that was stopped, with --resume."
+                "Hint: repeat the command that was stopped, with --resume.",
             )
         self.nonce, self._work = header.value["nonce"], header.value["work"]
         self._recorded.extend(records)
@@ -240,7 +248,8 @@ class Journal:
             with suppress(OSError):
                 os.ftruncate(descriptor, end)
             raise OptionError(
-                f'the journal "{self.path}" could not be written ({reason(problem)}); the run stops here.'
+                "cannot-write",
+                f'the journal "{self.path}" could not be written ({reason(problem)}); the run stops here.',
             ) from None
 
 
@@ -252,8 +261,9 @@ def refuse_unfinished(place: Path | Claim) -> None:
                 refuse_unfinished(claim)
     elif place.begun:
         raise BudgetError(
-            f'"{place.path}" holds the paid answers of a run that did not end. Nothing was read. Hint: --resume goes '
-            "on with it without paying again; delete it to give up what was paid."
+            "unfinished-run",
+            f'"{place.path}" holds the paid answers of a run that did not end. Hint: --resume goes '
+            "on with it without paying again; delete it to give up what was paid.",
         )
 
 

@@ -26,7 +26,7 @@ from typing import Any
 
 from hedgerow.budget.accounting import covers, gdp_cost_of_pure, gdp_epsilon, whole
 from hedgerow.budget.amounts import LARGEST_EPSILON, UNITS, Amount, Budget, Currency
-from hedgerow.errors import BudgetError, InputError, OptionError
+from hedgerow.errors import BudgetError, Fault, InputError, OptionError
 from hedgerow.private.books import FORMAT, Books, Entry, line
 from hedgerow.release.disk import exists, is_at, reason, write_through
 from hedgerow.release.files import clear_unfinished, whole_file
@@ -47,7 +47,10 @@ class Ledger:
     def create(cls, path: str | Path, dataset: str, budget: Budget) -> Ledger:
         """Open a new ledger for a dataset with a budget for its lifetime. An existing file is never overwritten."""
         if not dataset.strip():
-            raise OptionError("a ledger needs the name of its dataset, as the schema declares it. Nothing was written.")
+            raise OptionError(
+                "missing-dataset",
+                "a ledger needs the name of its dataset, as the schema declares it. Nothing was written.",
+            )
         record = {
             "format": FORMAT,
             "dataset": dataset,
@@ -59,9 +62,11 @@ class Ledger:
         try:
             clear_unfinished(path)
             if exists(path):
-                raise OptionError(f'"{path}" exists already. A ledger is never overwritten; nothing was changed.')
+                raise OptionError(
+                    "already-exists", f'"{path}" exists already. A ledger is never overwritten; nothing was changed.'
+                )
         except OSError as problem:
-            raise OptionError(f'the ledger "{path}" cannot be written ({reason(problem)}).') from None
+            raise OptionError("cannot-write", f'the ledger "{path}" cannot be written ({reason(problem)}).') from None
         with whole_file(path, replace=False, mode=0o644) as partial:
             partial.write_bytes(line(record, ""))
         return cls(path)
@@ -104,7 +109,8 @@ class Ledger:
         """Refuse, before anything is read, a run that the ledger could not pay for."""
         if dataset is not None and dataset != self.dataset:
             raise BudgetError(
-                f'the ledger "{self.path}" belongs to the dataset "{self.dataset}", the schema declares "{dataset}".'
+                "another-dataset",
+                f'the ledger "{self.path}" belongs to the dataset "{self.dataset}", the schema declares "{dataset}".',
             )
         books = self._read()
         self._refuse_other_unit(books, unit)
@@ -144,7 +150,9 @@ class Ledger:
         if amount.currency is mine:
             return amount
         if mine is Currency.PURE:
-            raise BudgetError(f'the ledger "{self.path}" allows pure ε only (its δ is 0). Hint: --delta 0.')
+            raise BudgetError(
+                "ledger-pure-epsilon", f'the ledger "{self.path}" allows pure ε only (its δ is 0). Hint: --delta 0.'
+            )
         epsilon = math.nextafter(amount.value, math.inf)
         return Amount(mine, math.ceil(Fraction(gdp_cost_of_pure(epsilon)) * UNITS))
 
@@ -152,8 +160,9 @@ class Ledger:
         before = {entry.record["unit"] for entry in books.entries if "debit" in entry.record} - {unit}
         if before:
             raise BudgetError(
+                "mixed-units",
                 f'the releases of "{self.dataset}" so far are {_per(before.pop())}, this one would be {_per(unit)}: '
-                "they do not add up. Hint: declare the same `person` in the schema."
+                "they do not add up. Hint: declare the same `person` in the schema.",
             )
 
     def _refuse_overspend(self, books: Books, budget: Budget, owed: Amount, journal: str | None = None) -> None:
@@ -162,12 +171,14 @@ class Ledger:
             left = self.remaining_epsilon(budget.delta)
             if left >= budget.epsilon:
                 raise BudgetError(
+                    "ledger-exhausted",
                     f'the release would spend δ = {owed.delta:.3g} directly, which the ledger of "{self.dataset}" does '
-                    f"not have left of its δ = {self.budget.delta:g}."
+                    f"not have left of its δ = {self.budget.delta:g}.",
                 )
             raise BudgetError(
+                "ledger-exhausted",
                 f'the release asks for ε = {budget.epsilon:g}; the ledger of "{self.dataset}" has '
-                f"ε = {_down(left)} left at δ = {budget.delta:g} ({_up(budget.epsilon - left)} too little)."
+                f"ε = {_down(left)} left at δ = {budget.delta:g} ({_up(budget.epsilon - left)} too little).",
             )
 
     def _spent(self, books: Books, resumed: str | None = None) -> Amount:
@@ -185,7 +196,7 @@ class Ledger:
         try:
             descriptor = self._open()
         except OSError as problem:
-            raise BudgetError(self._unwritable(problem)) from None
+            raise self._unwritable(problem) from None
         try:
             with open(descriptor, "rb", closefd=False) as file:
                 books = self._parse(file.read())
@@ -219,41 +230,44 @@ class Ledger:
                 os.fsync(descriptor)
             except OSError:
                 raise InputError(
+                    "ledger-uncertain",
                     f'the ledger "{self.path}" could not be written ({reason(problem)}), nor put back as it was; '
-                    "a debit may stand. Hint: hedgerow ledger show says what is spent."
+                    "a debit may stand. Hint: hedgerow ledger show says what is spent.",
                 ) from None
-            raise BudgetError(self._unwritable(problem)) from None
+            raise self._unwritable(problem) from None
         return Entry(len(books.entries), record, hashlib.sha256(written).hexdigest())
 
-    def _unwritable(self, problem: OSError) -> str:
-        return f'the ledger "{self.path}" cannot be written ({reason(problem)}). Nothing was spent.'
+    def _unwritable(self, problem: OSError) -> BudgetError:
+        return BudgetError("cannot-write", f'the ledger "{self.path}" cannot be written ({reason(problem)}).')
 
     def _read(self) -> Books:
         try:
             data = self.path.read_bytes()
         except OSError as problem:
             raise OptionError(
-                f'the ledger "{self.path}" cannot be read ({reason(problem)}). Nothing was spent. '
-                "Hint: hedgerow ledger create FILE --dataset NAME --epsilon E --delta D"
+                "no-ledger",
+                f'the ledger "{self.path}" cannot be read ({reason(problem)}). '
+                "Hint: hedgerow ledger create FILE --dataset NAME --epsilon E --delta D",
             ) from None
         return self._parse(data)
 
     def _parse(self, data: bytes) -> Books:
         try:
             return Books.parse(data)
-        except ValueError as problem:
-            raise BudgetError(f'"{self.path}" {problem} Nothing was written to it.') from None
+        except Fault as problem:
+            raise BudgetError(problem.code, f'"{self.path}" {problem} Nothing was written to it.') from None
 
 
 def confirm_entry(path: str | Path, named: Mapping[str, Any] | None) -> str:
     """That a ledger still holds the record that a certificate names; BudgetError if it does not."""
     if named is None:
-        raise BudgetError("the certificate names no ledger.")
+        raise BudgetError("no-ledger-named", "the certificate names no ledger.")
     ledger = Ledger(path)
     held = {entry.digest for entry in ledger.entries()}
     if ledger.dataset != named["dataset"] or not {named[key] for key in ("hash", "look") if key in named} <= held:
         raise BudgetError(
-            f'the ledger "{path}" lacks the record that the certificate names: it was altered or rolled back.'
+            "ledger-rolled-back",
+            f'the ledger "{path}" lacks the record that the certificate names: it was altered or rolled back.',
         )
     return f'the ledger of "{ledger.dataset}" holds the record that the certificate names'
 

@@ -60,8 +60,9 @@ def refuse_misfits(found: Misfits, schema: Schema, account: Account, delta: floa
     spent = guarantee(account.whole, delta)
     named = listing(f'{each.said} of "{each.column}"' for each in beyond)
     raise MisfitError(
+        "misfits",
         f"values that fit nothing declared: {named}. More than {100 * schema.max_misfits:g} % of a column is taken for "
         f"a mistake. The look that found it cost ε = {spent.epsilon:.3g}, which adds to what comes after; nothing else "
         "was counted. Hint: mend spelling, format or bounds in the schema, or go on with "
-        f"{' '.join(f'--allow-misfits {each.column}' for each in beyond)}."
+        f"{' '.join(f'--allow-misfits {each.column}' for each in beyond)}.",
     )

@@ -99,7 +99,10 @@ def _checked(counts: ExactCounts, cells: int) -> ExactCounts:
     else:
         fits = len(counts) == cells
     if not fits:
-        raise HedgerowError(f"an engine answered with other cells than the {cells} that were asked. Nothing was drawn.")
+        raise HedgerowError(
+            "engine-other-cells",
+            f"an engine answered with other cells than the {cells} that were asked. Nothing was drawn.",
+        )
     return counts
 
 

@@ -239,7 +239,9 @@ class _DiscreteLaplace:
 def _signed(stream: RandomBits, law: _Magnitude, count: int) -> IntArray:
     """One word per draw: the highest bit is the sign, the others begin the uniform number."""
     if not 0 < law.scale <= LARGEST_SCALE:
-        raise HedgerowError(f"noise needs a scale above 0 and at most 2^48, got {law.scale}. Nothing was drawn.")
+        raise HedgerowError(
+            "bad-noise-scale", f"noise needs a scale above 0 and at most 2^48, got {law.scale}. Nothing was drawn."
+        )
     _certified(type(law))
     drawn = np.empty(count, dtype=np.int64)
     for start in range(0, count, BLOCK):
@@ -296,7 +298,9 @@ def _certified(law_of: Callable[[float], _Magnitude]) -> None:
     thresholds = np.array(list(itertools.takewhile(lambda tail: tail >= TAIL * 2.0**-63, exact)))
     error = np.abs(law.quantile(thresholds) - np.arange(1, len(thresholds) + 1)).max()
     if not error < MARGIN / 16 * law.scale:
-        raise HedgerowError("this build of numpy or scipy computes quantiles too coarsely for exact noise.")
+        raise HedgerowError(
+            "coarse-quantiles", "this build of numpy or scipy computes quantiles too coarsely for exact noise."
+        )
 
 
 # ---------------------------------------------------------------- random choice
@@ -311,10 +315,12 @@ def choose(stream: RandomBits, scores: Sequence[int] | IntArray, rate: Fraction)
     """
     ranks = np.asarray(scores)
     if not len(ranks) or not np.issubdtype(ranks.dtype, np.integer) or rate < 0:
-        raise HedgerowError("a choice needs integer scores, at least one of them, and a rate of at least 0.")
+        raise HedgerowError(
+            "bad-scores", "a choice needs integer scores, at least one of them, and a rate of at least 0."
+        )
     best = int(ranks.max())
     if best - int(ranks.min()) >= 1 << 63:
-        raise HedgerowError("the scores of a choice lie too far apart for 64-bit integers.")
+        raise HedgerowError("scores-too-far-apart", "the scores of a choice lie too far apart for 64-bit integers.")
     gaps = best - ranks.astype(np.int64)
     cumulative = np.cumsum(np.exp(gaps * -float(rate)))
     total = float(cumulative[-1])

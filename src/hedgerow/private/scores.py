@@ -81,7 +81,8 @@ def _checked(answers: Iterator[Counts], candidates: Sequence[Candidate], grid: f
         expected = np.array(answer, dtype=np.float64, subok=False)
         if expected.shape != (candidate.query.cells,):
             raise HedgerowError(
-                f"an estimate of {candidate.query!r} has the shape {expected.shape}, not ({candidate.query.cells},)."
+                "bad-estimate",
+                f"an estimate of {candidate.query!r} has the shape {expected.shape}, not ({candidate.query.cells},).",
             )
         _refuse_large(float(np.abs(expected).sum()), candidate, grid)
         yield expected
@@ -89,7 +90,9 @@ def _checked(answers: Iterator[Counts], candidates: Sequence[Candidate], grid: f
 
 def _refuse_large(size: float, candidate: Candidate, grid: float) -> None:
     if not size * candidate.weight < LARGEST_IN_STEPS * grid:
-        raise HedgerowError(f"a penalty or an estimate of {candidate.query!r} is too large for its score to be exact.")
+        raise HedgerowError(
+            "inexact-score", f"a penalty or an estimate of {candidate.query!r} is too large for its score to be exact."
+        )
 
 
 def _distance(counts: ExactCounts, expected: Counts) -> float:

@@ -37,13 +37,13 @@ def exact_rows(curator: Curator) -> CodedTable:
     vault = _exposed(curator)
     engine = vault._engine
     if not isinstance(engine, ArrowEngine):
-        raise HedgerowError("rows come from the embedded engine only.")
+        raise HedgerowError("embedded-engine-only", "rows come from the embedded engine only.")
     columns = engine._prepared.views()
     return {name: codes.copy() for name, codes in zip(vault.domain.names, columns, strict=True)}
 
 
 def _exposed(curator: Curator) -> Vault:
     if not isinstance(curator, Vault):
-        raise HedgerowError("exact counts come from the vault itself, not from a recoding of it.")
+        raise HedgerowError("vault-only", "exact counts come from the vault itself, not from a recoding of it.")
     curator.exposed = PRINTED
     return curator

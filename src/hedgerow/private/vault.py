@@ -86,7 +86,9 @@ class Vault:
         if keep is None:
             self._refuse_large(queries)
         elif len(keep) != len(queries):
-            raise HedgerowError(f"{len(queries)} queries need {len(queries)} thresholds, got {len(keep)}.")
+            raise HedgerowError(
+                "bad-thresholds", f"{len(queries)} queries need {len(queries)} thresholds, got {len(keep)}."
+            )
         noises = stack_noise(spend, weights, self.rows_per_person)
         scale = stack_scale(spend, weights, self.rows_per_person)
         asked = tuple(query.description for query in queries)
@@ -105,9 +107,10 @@ class Vault:
         if needed > allowed:
             widest = max(queries, key=lambda query: query.cells)
             raise LimitError(
+                "counts-too-large",
                 f"noisy counts of {len(queries)} marginals need {needed >> 20:,} MB; {allowed >> 20:,} MB are "
                 f"allowed. The widest is {' × '.join(widest.attributes)} with {widest.cells:,} cells. They "
-                "were not counted. Hint: declare bins or fewer values, or raise --max-memory."
+                "were not counted. Hint: declare bins or fewer values, or raise --max-memory.",
             )
 
     def _answer(
@@ -165,7 +168,7 @@ class Vault:
         if isinstance(against, Independence) and any(
             len(c.query.shape) != 2 or c.query.blocks is not None for c in candidates
         ):
-            raise HedgerowError("independence is a score of plain pairs.")
+            raise HedgerowError("not-a-pair", "independence is a score of plain pairs.")
         return Scale.of(candidates, against, self.rows_per_person)
 
     def _scored(self, candidates: Sequence[Candidate]) -> None:
@@ -193,7 +196,7 @@ class VaultPool:
     def select(self, among: IntArray | None = None, *, spend: Amount) -> int:
         indices = np.arange(len(self.candidates)) if among is None else np.array(among, dtype=np.int64, ndmin=1)
         if not len(indices) or indices.min() < 0 or indices.max() >= len(self.candidates):
-            raise HedgerowError("a choice needs at least one of the pool's candidates.")
+            raise HedgerowError("nothing-to-choose", "a choice needs at least one of the pool's candidates.")
         return self._vault._choose(self, indices, spend)
 
     def summary(self, among: IntArray) -> tuple[dict[str, Any], ...]:
@@ -206,9 +209,9 @@ class VaultPool:
 
 def _positive(weights: Sequence[float], count: int) -> tuple[float, ...]:
     if count == 0:
-        raise HedgerowError("nothing was asked; a charge needs at least one query.")
+        raise HedgerowError("nothing-asked", "nothing was asked; a charge needs at least one query.")
     if len(weights) != count or not all(math.isfinite(weight) and weight > 0 for weight in weights):
-        raise HedgerowError(f"{count} queries need {count} positive weights.")
+        raise HedgerowError("bad-weights", f"{count} queries need {count} positive weights.")
     return tuple(weights)
 
 

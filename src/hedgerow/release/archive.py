@@ -39,9 +39,10 @@ def write(path: Path, members: Mapping[str, bytes]) -> None:
     """Write members in the one form that `read` takes."""
     if len(members) > MOST_MEMBERS or sum(map(len, members.values())) > LARGEST:
         raise LimitError(
+            "release-too-large",
             f"a release file holds at most {MOST_MEMBERS:,} members of {LARGEST:,} bytes together; this one needs "
             f"{len(members):,} of {sum(map(len, members.values())):,}. It was not written. Hint: a smaller "
-            "--max-memory makes a smaller model; a run with a journal is resumed without paying again."
+            "--max-memory makes a smaller model; a run with a journal is resumed without paying again.",
         )
     listed, offset = b"", 0
     with open(path, "wb") as file:
@@ -62,36 +63,40 @@ def read(path: Path, most: int = LARGEST) -> dict[str, bytes]:
     try:
         data = path.read_bytes() if path.stat().st_size <= LARGEST else b""
     except FileNotFoundError:
-        raise ReleaseError(f'there is no release file "{path}".') from None
+        raise ReleaseError("no-such-release", f'there is no release file "{path}".') from None
     except OSError as problem:
-        raise ReleaseError(f'"{path}" cannot be read ({(problem.strerror or "refused").lower()}).') from None
+        raise ReleaseError(
+            "cannot-read", f'"{path}" cannot be read ({(problem.strerror or "refused").lower()}).'
+        ) from None
     try:
         return _unpacked(memoryview(data), most)
     except ReleaseError as problem:
-        raise ReleaseError(f'"{path}" is not a release that Hedgerow wrote: {problem}') from None
+        raise ReleaseError(problem.code, f'"{path}" is not a release that Hedgerow wrote: {problem}') from None
     except (struct.error, zlib.error, UnicodeDecodeError):
-        raise ReleaseError(f'"{path}" is not a release: it is damaged, cut short, or of another kind.') from None
+        raise ReleaseError(
+            "not-a-release", f'"{path}" is not a release: it is damaged, cut short, or of another kind.'
+        ) from None
 
 
 def _unpacked(data: memoryview, most: int) -> dict[str, bytes]:
     listed = _listed(data)
     sizes = sum(size for _, _, _, size, _ in listed)
     if sizes > min(most, LARGEST) or sizes > SWOLLEN * len(data) + SLACK:
-        raise ReleaseError("it would unpack to more than a release holds.")
+        raise ReleaseError("release-unpacks-too-large", "it would unpack to more than a release holds.")
     if len({name for name, *_ in listed}) != len(listed):
-        raise ReleaseError("a member stands in it twice.")
+        raise ReleaseError("release-member-twice", "a member stands in it twice.")
     members: dict[str, bytes] = {}
     expected, offset = b"", 0
     for name, check, packed, size, begin in listed:
         local, entry = _headers(name, check, packed, size, offset)
         start = offset + len(local)
         if begin != offset or data[offset:start] != local or start + packed > len(data):
-            raise ReleaseError("it holds bytes beside its members.")
+            raise ReleaseError("release-hidden-bytes", "it holds bytes beside its members.")
         members[name] = _member(data[start : start + packed], size, check)
         expected += entry
         offset = start + packed
     if data[offset:] != expected + _end(len(listed), len(expected), offset):
-        raise ReleaseError("it holds bytes beside its members.")
+        raise ReleaseError("release-hidden-bytes", "it holds bytes beside its members.")
     return members
 
 
@@ -108,7 +113,7 @@ def _listed(data: memoryview) -> list[tuple[str, int, int, int, int]]:
         named, check, packed, size, begin = fields[10], fields[7], fields[8], fields[9], fields[16]
         name = str(data[offset + _LISTED.size : offset + _LISTED.size + named], "ascii")
         if not _NAME.fullmatch(name):
-            raise ReleaseError("it has a member of another name than a release has.")
+            raise ReleaseError("release-member-name", "it has a member of another name than a release has.")
         found.append((name, check, packed, size, begin))
         offset += _LISTED.size + named
     return found
@@ -157,14 +162,14 @@ def array_of(data: bytes) -> npt.NDArray[Any]:
     header = data[: 10 + length]
     said = _HEADER.fullmatch(header[10:])
     if said is None or said[1].decode() not in TYPES:
-        raise ReleaseError("an array of the release is of a type that a release does not hold.")
+        raise ReleaseError("release-array-type", "an array of the release is of a type that a release does not hold.")
     shape = tuple(int(size) for size in (said[2] or b"").replace(b",", b" ").split())
     kind = np.dtype(said[1].decode())
     cells = 1
     for size in shape:
         cells *= size
     if header != _array_header(kind.str, shape) or len(data) - len(header) != cells * kind.itemsize or len(shape) > 32:
-        raise ReleaseError("an array of the release is not written as Hedgerow writes arrays.")
+        raise ReleaseError("release-array-written", "an array of the release is not written as Hedgerow writes arrays.")
     return np.frombuffer(data, dtype=kind, offset=len(header)).reshape(shape)
 
 

@@ -164,7 +164,7 @@ class Release:
         import pyarrow as pa
 
         if rows is not None and rows < 0:
-            raise OptionError(f"the number of rows must not be negative, got {rows}.")
+            raise OptionError("bad-row-count", f"the number of rows must not be negative, got {rows}.")
         return pa.concat_tables([self.encoding.arrow_schema.empty_table(), *self.batches(rows, seed)])
 
     def table(self) -> pa.Table:
@@ -190,7 +190,10 @@ class Release:
         known = self.encoding.columns
         for column in columns:
             if column not in known:
-                raise OptionError(f'unknown column "{column}"; columns: {listing(known)}.{suggestion(column, known)}')
+                raise OptionError(
+                    "unknown-column",
+                    f'unknown column "{column}"; columns: {listing(known)}.{suggestion(column, known)}',
+                )
         attributes = [name for column in columns for name in self.encoding.attributes_of(column)]
         marginal = self.model.domain.marginal(attributes)
         measured = [
@@ -289,9 +292,11 @@ def verify(
     except ReleaseError:
         raise
     except NotAllowedError as problem:
-        raise ReleaseError(f"the schema of the release: {problem}") from None
+        raise ReleaseError(problem.code, f"the schema of the release: {problem}") from None
     except Exception as problem:  # a damaged or hostile file may break anything below; it is the file's fault
-        raise ReleaseError(f'"{path}" is not a release that can be read ({type(problem).__name__}).') from None
+        raise ReleaseError(
+            "not-a-release", f'"{path}" is not a release that can be read ({type(problem).__name__}).'
+        ) from None
     return release, confirmed
 
 
@@ -311,30 +316,37 @@ def _check_nothing_else(members: Mapping[str, bytes], release: Release) -> None:
     named = [*described, *arrays]
     strange = set(members) - {*named, *OUTSIDE}
     if strange:
-        raise ReleaseError(f"the release holds {len(strange)} members that nothing in it refers to.")
+        raise ReleaseError(
+            "release-strange-members", f"the release holds {len(strange)} members that nothing in it refers to."
+        )
     for name, data in described.items():
         if data != members[name]:
-            raise ReleaseError(f'"{name}" holds entries that a release does not have, or is spelled in another way.')
+            raise ReleaseError(
+                "release-strange-entries",
+                f'"{name}" holds entries that a release does not have, or is spelled in another way.',
+            )
     signed = [name for name in OUTSIDE if name in members]
     hashes = {name: hashlib.sha256(members[name]).hexdigest() for name in named}
     if list(members) != [*named, *signed] or members[MANIFEST] != _json(hashes):
-        raise ReleaseError("the members of the release stand in another order than Hedgerow writes them.")
+        raise ReleaseError(
+            "release-member-order", "the members of the release stand in another order than Hedgerow writes them."
+        )
 
 
 def _check_manifest(members: Mapping[str, bytes]) -> tuple[list[str], str | None]:
     manifest = _parsed(members[MANIFEST])
     listed = set(manifest) | {MANIFEST} | ({SIGNATURE} & set(members))
     if listed != set(members):
-        raise ReleaseError("the release holds other members than its manifest lists.")
+        raise ReleaseError("release-manifest", "the release holds other members than its manifest lists.")
     for name, digest in manifest.items():
         if hashlib.sha256(members[name]).hexdigest() != digest:
-            raise ReleaseError(f'"{name}" was changed after the release was made: its hash differs.')
+            raise ReleaseError("release-altered", f'"{name}" was changed after the release was made: its hash differs.')
     confirmed = [f"{len(manifest)} members match the manifest"]
     if SIGNATURE not in members:
         return confirmed, None
     signature = _parsed(members[SIGNATURE])
     if members[SIGNATURE] != _json({name: signature[name] for name in ("public_key", "signature")}):
-        raise ReleaseError("the signature is not written as Hedgerow writes signatures.")
+        raise ReleaseError("signature-written", "the signature is not written as Hedgerow writes signatures.")
     signer = _check_signature(members[MANIFEST], signature)
     return [*confirmed, f"signed by the Ed25519 key {signer}"], signer
 
@@ -346,9 +358,11 @@ def _sign(manifest: bytes, key_file: Path) -> dict[str, str]:
     try:
         key = serialization.load_pem_private_key(key_file.read_bytes(), password=None)
     except (OSError, ValueError, TypeError):
-        raise OptionError(f'"{key_file}" is not an unencrypted private key in PEM format.') from None
+        raise OptionError("bad-key", f'"{key_file}" is not an unencrypted private key in PEM format.') from None
     if not isinstance(key, Ed25519PrivateKey):
-        raise OptionError(f'"{key_file}" is not an Ed25519 key. Hint: openssl genpkey -algorithm ed25519 -out key.pem')
+        raise OptionError(
+            "bad-key", f'"{key_file}" is not an Ed25519 key. Hint: openssl genpkey -algorithm ed25519 -out key.pem'
+        )
     return {"public_key": key.public_key().public_bytes_raw().hex(), "signature": key.sign(manifest).hex()}
 
 
@@ -362,12 +376,12 @@ def _check_signature(manifest: bytes, signature: Mapping[str, str]) -> str:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     if any(bytes.fromhex(text).hex() != text for text in signature.values()):
-        raise ReleaseError("the signature is not written as Hedgerow writes signatures.")
+        raise ReleaseError("signature-written", "the signature is not written as Hedgerow writes signatures.")
     public = Ed25519PublicKey.from_public_bytes(bytes.fromhex(signature["public_key"]))
     try:
         public.verify(bytes.fromhex(signature["signature"]), manifest)
     except InvalidSignature:
-        raise ReleaseError("the signature does not fit the release.") from None
+        raise ReleaseError("signature-wrong", "the signature does not fit the release.") from None
     return signature["public_key"]
 
 
@@ -382,7 +396,7 @@ def _parsed(data: bytes) -> Any:
     """JSON as the standard has it: no NaN, no infinity."""
 
     def refuse(_: str) -> Any:
-        raise ReleaseError("the release holds numbers that JSON does not have.")
+        raise ReleaseError("release-numbers", "the release holds numbers that JSON does not have.")
 
     return json.loads(data, parse_constant=refuse)
 
@@ -399,7 +413,9 @@ def _answer_from_json(data: Mapping[str, Any], array: Any) -> Answer:
     measurements = tuple(_measurement_from_json(entry, array) for entry in data["measurements"])
     chosen, scores = data["chosen"], data["scores"]
     if not (chosen is None or isinstance(chosen, dict)) or not all(type(score) in (int, float) for score in scores):
-        raise ReleaseError("a choice or a score in the release is not written as Hedgerow writes them.")
+        raise ReleaseError(
+            "answer-choice", "a choice or a score in the release is not written as Hedgerow writes them."
+        )
     return Answer(measurements, chosen, tuple(scores))
 
 
@@ -429,13 +445,15 @@ def _measurement_from_json(data: Mapping[str, Any], array: Any) -> Measurement:
     def line(number: Any, kind: str = "<i8") -> npt.NDArray[Any]:
         found: npt.NDArray[Any] = array(number)
         if found.dtype.str != kind or found.ndim != 1:
-            raise ReleaseError("the release has answers that are not whole numbers, one after the other.")
+            raise ReleaseError(
+                "answer-not-whole", "the release has answers that are not whole numbers, one after the other."
+            )
         return found
 
     query: Query
     sizes = data["tree" if "tree" in data else "marginal"]["sizes"]
     if not isinstance(sizes, dict) or not all(type(size) is int and 0 < size <= MOST_CELLS for size in sizes.values()):
-        raise ReleaseError("a query of the release speaks of attributes that have no size.")
+        raise ReleaseError("answer-query", "a query of the release speaks of attributes that have no size.")
     if "tree" in data:
         tree = data["tree"]
         names = tuple(tree["splits_on"])
@@ -448,14 +466,14 @@ def _measurement_from_json(data: Mapping[str, Any], array: Any) -> Measurement:
     kept = None if data["kept"] is None else line(data["kept"])
     values = line(data["values"])
     if query.cells > MOST_CELLS or values.shape != ((query.cells,) if kept is None else kept.shape):
-        raise ReleaseError("a noisy answer has another number of cells than its query.")
+        raise ReleaseError("answer-cells", "a noisy answer has another number of cells than its query.")
     if (
         kept is not None
         and kept.size
         and not (kept[0] >= 0 and kept[-1] < query.cells and (kept[1:] > kept[:-1]).all())
     ):
-        raise ReleaseError("a noisy answer kept cells that its query does not have.")
+        raise ReleaseError("answer-kept-cells", "a noisy answer kept cells that its query does not have.")
     kind, scale = data["noise"]
     if type(scale) is not float or not 0 < scale <= LARGEST_SCALE:
-        raise ReleaseError("a noisy answer has noise of no known scale.")
+        raise ReleaseError("answer-noise", "a noisy answer has noise of no known scale.")
     return Measurement(query, values, Noise(kind, scale), kept)

@@ -154,7 +154,9 @@ class Certificate:
         """Read a certificate. What can be recomputed is recomputed by `verify`, not believed."""
         edition = data.get("format")
         if edition not in (FORMAT, editions.FIRST):
-            raise ReleaseError(f'this certificate is not of the format "{FORMAT}", nor of an older one.')
+            raise ReleaseError(
+                "certificate-format", f'this certificate is not of the format "{FORMAT}", nor of an older one.'
+            )
         currency = Currency(data["currency"])
         return cls(
             budget=Budget(float(data["budget"]["epsilon"]), float(data["budget"]["delta"])),
@@ -209,7 +211,9 @@ def check(stated: Mapping[str, Any], answers: Sequence[Answer], schema: Schema) 
     except ReleaseError:
         raise
     except (HedgerowError, KeyError, TypeError, ValueError, ArithmeticError, AttributeError) as problem:
-        raise ReleaseError(f"the certificate cannot be read or recomputed ({type(problem).__name__}).") from None
+        raise ReleaseError(
+            "certificate-unreadable", f"the certificate cannot be read or recomputed ({type(problem).__name__})."
+        ) from None
     count = len(certificate.charges)
     confirmed = [
         f"{count} {'charge' if count == 1 else 'charges'}: sensitivity, noise and cost agree",
@@ -234,76 +238,94 @@ def _check_text(value: Any) -> None:
         for item in value:
             _check_text(item)
     if isinstance(value, str) and not value.isprintable():
-        raise ReleaseError("the certificate holds control characters.")
+        raise ReleaseError("certificate-control-characters", "the certificate holds control characters.")
 
 
 def _check_schema(certificate: Certificate, schema: Schema) -> None:
     said = (certificate.person, certificate.rows_per_person, certificate.dataset, list(certificate.discovered))
     if said != (schema.person is not None, schema.max_rows_per_person, schema.dataset, schema.discovered):
-        raise ReleaseError("the certificate and the schema differ on the unit, the dataset or what was discovered.")
+        raise ReleaseError(
+            "certificate-and-schema",
+            "the certificate and the schema differ on the unit, the dataset or what was discovered.",
+        )
     known = certificate.void in (None, UNSAFE, REHEARSAL, PRINTED) and set(certificate.notes) <= {
         ENDED_EARLY,
         editions.ENDED_EARLY,
         PUBLIC,
     }
     if not known:
-        raise ReleaseError("the certificate holds a note that Hedgerow does not write.")
+        raise ReleaseError("certificate-strange-note", "the certificate holds a note that Hedgerow does not write.")
 
 
 def _check_charges(certificate: Certificate) -> None:
     if not certificate.charges:
-        raise ReleaseError("the certificate lists no access to the data, so nothing in the release can come from them.")
+        raise ReleaseError(
+            "certificate-without-charges",
+            "the certificate lists no access to the data, so nothing in the release can come from them.",
+        )
     for number, charge in enumerate(certificate.charges, start=1):
         where = f"charge {number} ({charge.purpose})"
         if charge.rows_per_person != certificate.rows_per_person:
-            raise ReleaseError(f"{where} bounds a person's rows differently from the certificate.")
+            raise ReleaseError(
+                "charge-other-bound", f"{where} bounds a person's rows differently from the certificate."
+            )
         if (charge.purpose, charge.mechanism) not in ACCESSES:
-            raise ReleaseError(f"{where} is no kind of access that Hedgerow makes.")
+            raise ReleaseError("charge-unknown-access", f"{where} is no kind of access that Hedgerow makes.")
         grid = charge.rows_per_person * max(charge.weights) / STEPS_PER_SENSITIVITY
         if charge.extra != (grid if charge.purpose in ("select", "score") else 0.0):
-            raise ReleaseError(f"{where} states another rounding than Hedgerow makes.")
+            raise ReleaseError("charge-other-rounding", f"{where} states another rounding than Hedgerow makes.")
         if charge.purpose in ("look", "measure") and len(charge.weights) != len(charge.queries):
-            raise ReleaseError(f"{where} lists {len(charge.queries)} queries but {len(charge.weights)} weights.")
+            raise ReleaseError(
+                "charge-weights", f"{where} lists {len(charge.queries)} queries but {len(charge.weights)} weights."
+            )
         if not charge.cost() <= charge.amount:
-            raise ReleaseError(f"{where} costs more than it states.")
+            raise ReleaseError("charge-understated", f"{where} costs more than it states.")
         if charge.mechanism == "discovery":
             _check_discovery(where, charge)
         if charge.purpose == "look" and number > 1:
-            raise ReleaseError(f"{where} is not the first access, as a look is.")
+            raise ReleaseError("charge-late-look", f"{where} is not the first access, as a look is.")
     if certificate.ledger is not None and ("look" in certificate.ledger) != (certificate.charges[0].purpose == "look"):
-        raise ReleaseError("the certificate names a look in the ledger that it does not list, or lists one unnamed.")
+        raise ReleaseError(
+            "certificate-and-ledger",
+            "the certificate names a look in the ledger that it does not list, or lists one unnamed.",
+        )
 
 
 def _check_discovery(where: str, charge: Charge) -> None:
     """One column is one query of weight 1: a person holds at most θ values of it, but θ more of any other."""
     if len(charge.queries) != 1 or charge.weights != (1.0,) or charge.queries[0].keys() != {"column", "threshold"}:
-        raise ReleaseError(f"{where} discovers other than one column for its price.")
+        raise ReleaseError("charge-discovery", f"{where} discovers other than one column for its price.")
     least = discovery_threshold(charge.scale, charge.amount, charge.rows_per_person)
     threshold = charge.queries[0]["threshold"]
     if type(threshold) is not int or threshold < least:
-        raise ReleaseError(f"{where} keeps values that its δ does not pay for.")
+        raise ReleaseError("charge-discovery-delta", f"{where} keeps values that its δ does not pay for.")
 
 
 def _check_totals(certificate: Certificate, stated: Mapping[str, Any]) -> None:
     budget, spent = certificate.budget, certificate.spent
     currency = certificate.whole.currency
     if (currency is Currency.PURE) != (budget.currency is Currency.PURE):
-        raise ReleaseError("the certificate's currency does not fit its budget.")
+        raise ReleaseError("certificate-currency", "the certificate's currency does not fit its budget.")
     allowed = whole(budget, certificate.whole.exact_delta, currency)
     if not spent <= certificate.whole or not certificate.whole <= allowed:
-        raise ReleaseError("the charges add up to more than the budget.")
+        raise ReleaseError("certificate-overspent", "the charges add up to more than the budget.")
     if not covers(budget, certificate.whole):
-        raise ReleaseError("the whole amount is more than (ε, δ) allows.")
+        raise ReleaseError("certificate-whole-amount", "the whole amount is more than (ε, δ) allows.")
     # everything else that the certificate says follows from its parts, so it must say just that
     follows = certificate.to_json()
     for key in follows.keys() | stated.keys():
         if key not in follows or key not in stated or stated[key] != follows[key]:
-            raise ReleaseError(f'the certificate\'s "{key}" does not follow from its charges and its budget.')
+            raise ReleaseError(
+                "certificate-not-recomputed",
+                f'the certificate\'s "{key}" does not follow from its charges and its budget.',
+            )
 
 
 def _check_answers(certificate: Certificate, answers: Sequence[Answer], schema: Schema) -> None:
     if len(answers) != len(certificate.charges):
-        raise ReleaseError("the release holds answers that the certificate does not list, or lacks some.")
+        raise ReleaseError(
+            "answers-not-listed", "the release holds answers that the certificate does not list, or lacks some."
+        )
     sizes = {attribute.name: attribute.size for attribute in schema.encoding().domain}
     looked = ((), *((name,) for name in Fits(schema).columns))
     bought: set[str] = set()
@@ -316,9 +338,9 @@ def _check_answers(certificate: Certificate, answers: Sequence[Answer], schema: 
             "discover": (0, False, 0),
         }
         if (len(answer.measurements), answer.chosen is not None, len(answer.scores)) != expected[charge.purpose]:
-            raise ReleaseError(f"charge {number} ({charge.purpose}) does not fit its answer.")
+            raise ReleaseError("charge-other-answer", f"charge {number} ({charge.purpose}) does not fit its answer.")
         if charge.purpose == "look" and tuple(m.query.attributes for m in answer.measurements) != looked:
-            raise ReleaseError("the look asks about other columns than the schema's.")
+            raise ReleaseError("charge-other-columns", "the look asks about other columns than the schema's.")
         if charge.purpose == "discover":
             bought |= {query["column"] for query in charge.queries}
         for measurement, query, weight in zip(answer.measurements, charge.queries, charge.weights, strict=False):
@@ -328,22 +350,25 @@ def _check_answers(certificate: Certificate, answers: Sequence[Answer], schema: 
             if any(sizes.get(name) != size for name, size in measurement.query.sizes.items()):
                 # before a column was discovered, it had other cells
                 if not set(measurement.query.attributes) <= set(certificate.discovered):
-                    raise ReleaseError(f"charge {number} asks about attributes that the schema does not declare.")
+                    raise ReleaseError(
+                        "charge-undeclared-attributes",
+                        f"charge {number} asks about attributes that the schema does not declare.",
+                    )
                 bought |= set(measurement.query.attributes)
     if bought != set(certificate.discovered):
-        raise ReleaseError("the columns that were discovered are not those that were paid for.")
+        raise ReleaseError("discoveries-not-paid", "the columns that were discovered are not those that were paid for.")
 
 
 def _check_measurement(
     number: int, charge: Charge, measurement: Measurement, query: Mapping[str, Any], weight: float
 ) -> None:
     if measurement.query.description != query:
-        raise ReleaseError(f"charge {number} does not describe the queries that were answered.")
+        raise ReleaseError("charge-other-queries", f"charge {number} does not describe the queries that were answered.")
     if measurement.values.dtype != "int64":
-        raise ReleaseError(f"charge {number} has answers that are not whole numbers.")
+        raise ReleaseError("charge-answers-not-whole", f"charge {number} has answers that are not whole numbers.")
     same = math.isclose(measurement.noise.scale, charge.scale / weight, rel_tol=1e-12)
     if measurement.noise.kind != charge.mechanism or not same:
-        raise ReleaseError(f"charge {number} paid for other noise than its answers state.")
+        raise ReleaseError("charge-other-noise", f"charge {number} paid for other noise than its answers state.")
 
 
 def second_opinion(certificate: Certificate) -> float | None:

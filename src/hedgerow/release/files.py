@@ -32,7 +32,7 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as problem:
-        raise OptionError(f'"{path}" could not be written ({reason(problem)}).') from None
+        raise OptionError("cannot-write", f'"{path}" could not be written ({reason(problem)}).') from None
 
 
 @contextmanager
@@ -67,7 +67,9 @@ def _publish(partial: Path, path: Path) -> None:
         move_new(partial, path)
     except FileExistsError:
         if not filecmp.cmp(partial, path, shallow=False):
-            raise OptionError(f'"{path}" was made by another meanwhile and was not touched; move it away.') from None
+            raise OptionError(
+                "already-exists", f'"{path}" was made by another meanwhile and was not touched; move it away.'
+            ) from None
 
 
 def _beside(path: Path) -> Path:
@@ -127,18 +129,18 @@ def check_writable(path: Path, suffixes: Iterable[str] = ()) -> None:
     """Refuse an output that could not be written, before anything is spent."""
     wanted = tuple(suffixes)
     if wanted and path.suffix not in wanted:
-        raise OptionError(f'"{path}" must end in one of {listing(wanted)}. Nothing was read.')
+        raise OptionError("unknown-suffix", f'"{path}" must end in one of {listing(wanted)}.')
     probe = _beside(path)
     try:
         if exists(path) and path.is_dir():
-            raise OptionError(f'"{path}" is a folder; name a file. Nothing was read.')
+            raise OptionError("is-a-folder", f'"{path}" is a folder; name a file.')
         clear_unfinished(path)
         try:
             os.close(_locked(probe, 0o600))
         finally:
             _remove(probe)
     except OSError as problem:
-        raise OptionError(f'"{path}" cannot be written ({reason(problem)}). Nothing was read.') from None
+        raise OptionError("cannot-write", f'"{path}" cannot be written ({reason(problem)}).') from None
 
 
 def write_table(

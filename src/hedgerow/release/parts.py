@@ -93,15 +93,18 @@ def _open_folder(folder: Path, draw: Draw) -> list[int]:
         held = json.loads(path.read_text()) if path.exists() else None
     except (OSError, ValueError) as problem:
         why = reason(problem) if isinstance(problem, OSError) else f"its {MANIFEST} cannot be read"
-        raise OptionError(f'"{folder}" cannot be used as a folder of parts ({why}). Nothing was written.') from None
+        raise OptionError(
+            "cannot-write", f'"{folder}" cannot be used as a folder of parts ({why}). Nothing was written.'
+        ) from None
     _clear(folder)
     if held is None and any(folder.iterdir()):
-        raise OptionError(f'"{folder}" is not empty; name a new folder. Nothing was written.')
+        raise OptionError("folder-not-empty", f'"{folder}" is not empty; name a new folder. Nothing was written.')
     if held is not None and held != asdict(draw):
         differing = [key for key, value in asdict(draw).items() if held.get(key) != value]
         raise OptionError(
+            "another-draw",
             f'"{folder}" holds rows of another draw: its {", ".join(differing)} differs. Name a new folder. '
-            "Nothing was written."
+            "Nothing was written.",
         )
     if held is None:
         with whole_file(path) as partial:
@@ -126,7 +129,7 @@ def _loaded(release: Path, digest: str, trust: Trust) -> Release:
     """A worker reads the release once."""
     if digest not in _held:
         if hashlib.sha256(release.read_bytes()).hexdigest() != digest:
-            raise OptionError(f'"{release}" was changed while rows were drawn from it.')
+            raise OptionError("release-changed", f'"{release}" was changed while rows were drawn from it.')
         _held[digest] = Release.load(release, **trust._asdict())
     return _held[digest]
 

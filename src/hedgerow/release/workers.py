@@ -14,7 +14,7 @@ from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from hedgerow.errors import HedgerowError, InputError
+from hedgerow.errors import INTERNAL, HedgerowError, InputError
 
 _DIE_WITH_PARENT = 1
 """PR_SET_PDEATHSIG of Linux."""
@@ -75,7 +75,7 @@ def _answer(answers: Any, process: Any) -> tuple[int, Any]:
         process.join()
         how = signal.Signals(-process.exitcode).name if process.exitcode < 0 else f"exit code {process.exitcode}"
         hint = " It may have run out of memory. Hint: fewer workers." if how == "SIGKILL" else ""
-        raise InputError(f"a worker ended before its work was done ({how}).{hint}") from None
+        raise InputError("worker-ended", f"a worker ended before its work was done ({how}).{hint}") from None
     if problem is not None:
         raise problem
     return index, result
@@ -98,7 +98,9 @@ def _outcome(task: Callable[..., Any], job: tuple[Any, ...]) -> tuple[Any, BaseE
     except Exception as problem:  # of any other the kind and the place: it may be one that cannot be sent
         frame = traceback.extract_tb(problem.__traceback__)[-1]
         where = f"{os.path.basename(frame.filename)}:{frame.lineno} in {frame.name}"
-        return None, HedgerowError(f"an error of ours, not of your input: {type(problem).__name__} at {where}.")
+        return None, HedgerowError(
+            INTERNAL, f"an error of ours, not of your input: {type(problem).__name__} at {where}."
+        )
 
 
 def end_with_parent() -> None:

@@ -45,8 +45,9 @@ class Outputs:
         if zipfile.is_zipfile(self.release) and not self.overwrite:
             another = "" if resume else "; for another release name another --out or --release, or give --overwrite"
             raise OptionError(
-                f'"{self.release}" exists already, a release that may have been paid for; nothing was read. Hint: '
-                f"{self.sampling(seed)} draws its rows without paying again{another}."
+                "release-exists",
+                f'"{self.release}" exists already, a release that may have been paid for. Hint: '
+                f"{self.sampling(seed)} draws its rows without paying again{another}.",
             )
 
     def check(self, inputs: Mapping[str, str | Path], seed: int, *, void: bool, resume: bool, begun: bool) -> None:
@@ -88,7 +89,7 @@ def check_outputs(
     for path, suffixes in outputs:
         _refuse_input(path, inputs)
         if path.resolve() in seen:
-            raise OptionError(f'"{path}" is named for two outputs; name another one. Nothing was read.')
+            raise OptionError("output-twice", f'"{path}" is named for two outputs; name another one.')
         seen.add(path.resolve())
         if os.path.isfile(path):  # a name that is too long is refused below
             _refuse_existing(path, overwrite)
@@ -101,9 +102,9 @@ def _refuse_input(path: Path, inputs: Mapping[str, str | Path | None]) -> None:
             continue
         place = _place(given)
         if path.resolve() == place:
-            raise OptionError(f'"{path}" is the {name} itself; name another output. Nothing was read.')
+            raise OptionError("output-is-input", f'"{path}" is the {name} itself; name another output.')
         if os.path.isdir(place) and place in path.resolve().parents:
-            raise OptionError(f'"{path}" lies inside the {name}; name another output. Nothing was read.')
+            raise OptionError("output-inside-input", f'"{path}" lies inside the {name}; name another output.')
 
 
 def _place(given: str | Path) -> Path:
@@ -119,8 +120,12 @@ def _refuse_existing(path: Path, overwrite: bool) -> None:
         beginning = file.read(256)
     for what, mark in (("a ledger", books.MARK), ("a journal of paid answers", journal.MARK)):
         if mark in beginning:
-            raise OptionError(f'"{path}" is {what}, which is never overwritten; name another output. Nothing was read.')
+            raise OptionError(
+                "never-overwritten",
+                f'"{path}" is {what}, which is never overwritten; name another output.',
+            )
     if not overwrite:
         raise OptionError(
-            f'"{path}" exists already and was not touched; name another output, or give --overwrite. Nothing was read.'
+            "already-exists",
+            f'"{path}" exists already and was not touched; name another output, or give --overwrite.',
         )

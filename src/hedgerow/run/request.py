@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.budget.amounts import Budget
-from hedgerow.errors import OptionError, SchemaError, standing, suggestion
+from hedgerow.errors import OptionError, SchemaError, suggestion, unread
 from hedgerow.methods import DEFAULT, build
 from hedgerow.methods.method import Method
 from hedgerow.private.engines import open_engine
@@ -110,9 +110,14 @@ class Request:
 
     def checked(self) -> Checked:
         """Refuse what cannot be done, before a row is read or anything is spent."""
+        with unread():
+            return self._checked()
+
+    def _checked(self) -> Checked:
         if not isinstance(self.budget, Budget):
             raise OptionError(
-                f"the budget must be a hedgerow.Budget(epsilon, delta), got {self.budget!r}. Nothing was read."
+                "bad-budget",
+                f"the budget must be a hedgerow.Budget(epsilon, delta), got {self.budget!r}.",
             )
         if self.outputs is not None:
             self._check_outputs(self.outputs)
@@ -121,15 +126,18 @@ class Request:
         if isinstance(self.method, str):
             method = chosen_method(self.schema, self.method, self.budget.epsilon, self.options)
         elif self.options:
-            raise OptionError("options are for the name of a method; this one has its own already. Nothing was read.")
+            raise OptionError(
+                "options-of-a-built-method",
+                "options are for the name of a method; this one has its own already.",
+            )
         else:
             method = self.method
         schema = self.schema if isinstance(self.schema, Schema) else Schema.load(self.schema)
         for column in self.allow_misfits:
             if column not in schema.columns:
                 raise OptionError(
-                    f'misfits are allowed in "{column}", which is no column.{suggestion(column, schema.columns)} '
-                    "Nothing was read."
+                    "unknown-column",
+                    f'misfits are allowed in "{column}", which is no column.{suggestion(column, schema.columns)}',
                 )
         books = None if self.ledger is None else self._opened(Ledger(self.ledger), schema, method)
         return Checked(self, schema, method, books)
@@ -151,7 +159,8 @@ class Request:
             refuse_unfinished(journal)
         elif self.unsafe_noise_seed is not None:
             raise OptionError(
-                "--unsafe-noise-seed pays for nothing, so there is nothing to --resume. Nothing was read."
+                "resume-without-payment",
+                "--unsafe-noise-seed pays for nothing, so there is nothing to --resume.",
             )
         inputs = {
             "private table": self.table,
@@ -167,19 +176,25 @@ class Request:
     def _opened(self, books: Ledger, schema: Schema, method: Method) -> Ledger:
         """A ledger that can pay for the run."""
         if self.unsafe_noise_seed is not None:
-            raise OptionError("a ledger takes no release without a guarantee (--unsafe-noise-seed). Nothing was spent.")
+            raise OptionError(
+                "ledger-needs-guarantee",
+                "a ledger takes no release without a guarantee (--unsafe-noise-seed).",
+            )
         if schema.dataset is None:
             raise SchemaError(
-                f'the schema does not name its dataset, the ledger is for "{books.dataset}". Nothing was read. '
-                f'Hint: add "dataset: {books.dataset}" to the schema.'
+                "missing-dataset",
+                f'the schema does not name its dataset, the ledger is for "{books.dataset}". '
+                f'Hint: add "dataset: {books.dataset}" to the schema.',
             )
         if method.about.void is not None:
-            raise OptionError(f"a ledger takes no release without a guarantee: {method.about.void}. Nothing was read.")
+            raise OptionError(
+                "ledger-needs-guarantee",
+                f"a ledger takes no release without a guarantee: {method.about.void}.",
+            )
         if not self.resume:
             if self.paid_answers is not None:
                 refuse_unfinished(self.paid_answers)  # what was paid for is more help than how little is left
-            with standing(lambda: "Nothing was read or spent."):
-                books.check(schema.dataset, self.budget, schema.person or ROW)
+            books.check(schema.dataset, self.budget, schema.person or ROW)
         return books
 
 
@@ -194,6 +209,10 @@ class Checked:
 
     def release(self, progress: Progress | None = None) -> Release:
         """Open the table, pay, and make the release."""
+        with unread():  # once a run is under way its own books speak
+            return self._made(progress)
+
+    def _made(self, progress: Progress | None) -> Release:
         asked, table = self.request, self.request.table
         run = self._run(progress or Progress(asked.limits))  # a limit of time is one of work before a row is read
         if hasattr(table, "read_all") and (self.schema.discoveries or can_misfit(self.schema)):
@@ -212,7 +231,8 @@ class Checked:
 
     def rehearsal(self, progress: Progress | None = None) -> Release:
         """What would be asked, at what noise; the table is not opened and nothing is spent."""
-        return rehearse(self._run(progress or Progress(self.request.limits)))
+        with unread():
+            return rehearse(self._run(progress or Progress(self.request.limits)))
 
     def _run(self, progress: Progress) -> Run:
         asked = self.request

@@ -12,7 +12,7 @@ from hedgerow import __version__
 from hedgerow.budget.accounting import guarantee, whole
 from hedgerow.budget.amounts import Amount, Budget, Currency
 from hedgerow.coded.measurement import Answer
-from hedgerow.errors import MisfitError, OptionError, standing
+from hedgerow.errors import HedgerowError, MisfitError, OptionError, standing
 from hedgerow.methods import options, refuse_unreadable
 from hedgerow.methods.method import Method
 from hedgerow.private.account import Account
@@ -151,7 +151,7 @@ class Run:
         if getattr(self.method, "accounting", "gdp") == "gdp" or self.budget.currency is Currency.PURE:
             return self.budget.currency
         if ledger is not None:
-            raise OptionError("a ledger adds up μ² or ε; accounting=zcdp is for comparisons. Nothing was spent.")
+            raise OptionError("ledger-accounting", "a ledger adds up μ² or ε; accounting=zcdp is for comparisons.")
         return Currency.ZCDP
 
     def _account(
@@ -210,7 +210,11 @@ def rehearse(run: Run, rows: int = 10_000) -> Release:
 
     schema = run.schema if run.public is None else with_public_groups(run.schema, run.public)
     engine = open_engine(_made_up(schema, rows))
-    release = replace(run, schema=schema, seed=0).release(engine, Mechanisms())
+    try:
+        release = replace(run, schema=schema, seed=0).release(engine, Mechanisms())
+    except HedgerowError as problem:
+        problem.standing = None  # what it spent is as made up as its rows
+        raise
     release.certificate = replace(release.certificate, void=REHEARSAL)
     return release
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from pydantic import BeforeValidator, model_validator
 
 from hedgerow.coded.domain import IntArray
+from hedgerow.errors import Fault
 from hedgerow.schema.arrays import BoolArray, FloatArray, Reading, moments
 from hedgerow.schema.cells import Steps
 from hedgerow.schema.ordered import WIDEST, SteppedColumn
@@ -98,10 +99,11 @@ def _seconds(moment: datetime.date) -> int:
 
 def _check_steps(low: datetime.date, high: datetime.date, step: str) -> None:
     if low > high:
-        raise ValueError(f"min: {low.isoformat()} is later than max {high.isoformat()}")
+        raise Fault("min-above-max", f"min: {low.isoformat()} is later than max {high.isoformat()}")
     if len(_starts(_seconds(low), _seconds(high), step, most=WIDEST + 1)) > WIDEST:
-        raise ValueError(
-            f"step: there are more than {WIDEST:,} steps of a {step} between min and max; use a longer step"
+        raise Fault(
+            "too-many-steps",
+            f"step: there are more than {WIDEST:,} steps of a {step} between min and max; use a longer step",
         )
 
 

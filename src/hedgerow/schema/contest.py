@@ -40,21 +40,26 @@ def schema_of(data: Mapping[str, Any]) -> dict[str, Any]:
     persons = []
     for name, about in data["schema"].items():
         if not isinstance(about, Mapping) or "dtype" not in about:
-            raise SchemaError(f'schema.{name}: a column needs a dtype, and values or min and max (or is the "id").')
+            raise SchemaError(
+                "column-incomplete",
+                f'schema.{name}: a column needs a dtype, and values or min and max (or is the "id").',
+            )
         strange = [key for key in about if key not in _KEYS]
         if strange:
-            raise SchemaError(f'schema.{name}: unknown key "{strange[0]}".')
+            raise SchemaError("unknown-key", f'schema.{name}: unknown key "{strange[0]}".')
         if about.get("kind") == "id" or not {"values", "min", "max"} & set(about):
             persons.append(name)
         else:
             columns[name] = _column(name, about)
     if len(persons) > 1:
-        raise SchemaError(f'schema.{persons[1]}: "{persons[0]}" already names a person; give values, or min and max.')
+        raise SchemaError(
+            "two-persons", f'schema.{persons[1]}: "{persons[0]}" already names a person; give values, or min and max.'
+        )
     schema: dict[str, Any] = {"columns": columns}
     if persons:
         bounds = {_whole(run, "max_records_per_individual") for run in data["runs"]} - {None}
         if len(bounds) > 1:
-            raise SchemaError("runs: max_records_per_individual must be the same in all runs.")
+            raise SchemaError("runs-differ", "runs: max_records_per_individual must be the same in all runs.")
         schema |= {"person": persons[0], "max_rows_per_person": next(iter(bounds), 1)}
     return schema
 
@@ -72,7 +77,7 @@ def runs(path: str | Path) -> list[ContestRun]:
         try:
             found.append(ContestRun(float(run["epsilon"]), float(run["delta"]), _whole(run, "max_records")))
         except (KeyError, TypeError, ValueError):
-            raise SchemaError(f"runs.{index}: a run needs epsilon and delta, both numbers.") from None
+            raise SchemaError("bad-run", f"runs.{index}: a run needs epsilon and delta, both numbers.") from None
     return found
 
 
@@ -80,7 +85,7 @@ def _column(name: str, about: Mapping[str, Any]) -> dict[str, Any]:
     if "values" in about:
         return {"type": "category", "values": list(about["values"])}
     if not {"min", "max"} <= set(about):
-        raise SchemaError(f"schema.{name}: a range needs both min and max.")
+        raise SchemaError("range-incomplete", f"schema.{name}: a range needs both min and max.")
     kind = "number" if str(about["dtype"]).startswith("float") else "integer"
     column = {"type": kind, "min": about["min"], "max": about["max"]}
     if "bins" in about:
@@ -94,7 +99,9 @@ def _span(name: str, about: Mapping[str, Any]) -> int:
     try:
         return int(about["max"]) - int(about["min"]) + 1
     except (TypeError, ValueError):
-        raise SchemaError(f"schema.{name}: min and max must be whole numbers for an integer dtype.") from None
+        raise SchemaError(
+            "not-whole", f"schema.{name}: min and max must be whole numbers for an integer dtype."
+        ) from None
 
 
 def _whole(run: Any, key: str) -> int | None:
@@ -103,4 +110,4 @@ def _whole(run: Any, key: str) -> int | None:
     try:
         return None if value is None else as_whole(value)
     except ValueError as problem:
-        raise SchemaError(f"runs: {key} {problem}.") from None
+        raise SchemaError("bad-run", f"runs: {key} {problem}.") from None

@@ -27,7 +27,7 @@ def read_yaml(text: str, name: str) -> tuple[Any, Lines]:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark is not None else ""
         problem = getattr(error, "problem", None) or "characters that YAML does not allow"
-        raise SchemaError(f"{name}{where}: this is not YAML ({problem}).") from None
+        raise SchemaError("not-yaml", f"{name}{where}: this is not YAML ({problem}).") from None
     lines: Lines = {}
     if root is None:
         return None, lines
@@ -39,9 +39,9 @@ def read_json(text: str, name: str) -> tuple[Any, Lines]:
     try:
         data = json.loads(text, parse_int=str, parse_float=str, parse_constant=str, object_pairs_hook=_once(name))
     except json.JSONDecodeError as error:
-        raise SchemaError(f"{name}, line {error.lineno}: this is not JSON ({error.msg}).") from None
+        raise SchemaError("not-json", f"{name}, line {error.lineno}: this is not JSON ({error.msg}).") from None
     except RecursionError:
-        raise SchemaError(f"{name}: the document is nested too deeply.") from None
+        raise SchemaError("nested-too-deeply", f"{name}: the document is nested too deeply.") from None
     try:
         return data, read_yaml(text, name)[1]
     except SchemaError:  # JSON that YAML cannot read, e.g. indented by tabs
@@ -61,11 +61,11 @@ class _Reader:
         self._lines.setdefault(path, line)
         if id(node) in self._seen:
             raise SchemaError(
-                f"{self._name}, line {line}: YAML aliases (*name) are not read; use `codelists` to share."
+                "yaml-alias", f"{self._name}, line {line}: YAML aliases (*name) are not read; use `codelists` to share."
             )
         self._seen.add(id(node))
         if len(path) > 32:
-            raise SchemaError(f"{self._name}, line {line}: the document is nested too deeply.")
+            raise SchemaError("nested-too-deeply", f"{self._name}, line {line}: the document is nested too deeply.")
         if isinstance(node, yaml.ScalarNode):
             return node.value
         if isinstance(node, yaml.SequenceNode):
@@ -77,10 +77,12 @@ class _Reader:
         for key_node, value_node in node.value:
             line = key_node.start_mark.line + 1
             if not isinstance(key_node, yaml.ScalarNode):
-                raise SchemaError(f"{self._name}, line {line}: a key must be text.")
+                raise SchemaError("key-not-text", f"{self._name}, line {line}: a key must be text.")
             key = key_node.value
             if key in mapping:
-                raise SchemaError(f'{self._name}, line {line}: the key "{key}" stands twice in {_where(path)}.')
+                raise SchemaError(
+                    "duplicate-key", f'{self._name}, line {line}: the key "{key}" stands twice in {_where(path)}.'
+                )
             self._lines[(*path, key)] = line
             mapping[key] = self.value(value_node, (*path, key))
         return mapping
@@ -98,7 +100,7 @@ def _once(name: str) -> Any:
         if len(mapping) != len(items):
             keys = [key for key, _ in items]
             twice = next(key for key in keys if keys.count(key) > 1)
-            raise SchemaError(f'{name}: the key "{twice}" stands twice in one object.')
+            raise SchemaError("duplicate-key", f'{name}: the key "{twice}" stands twice in one object.')
         return mapping
 
     return pairs

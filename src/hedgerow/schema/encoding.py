@@ -44,7 +44,8 @@ class Encoding:
         """The attributes that hold a column."""
         if column not in self._columns:
             raise OptionError(
-                f'unknown column "{column}"; columns: {listing(self._columns)}.{suggestion(column, self._columns)}'
+                "unknown-column",
+                f'unknown column "{column}"; columns: {listing(self._columns)}.{suggestion(column, self._columns)}',
             )
         return next(block.names for block in self.blocks if column in block.columns)
 

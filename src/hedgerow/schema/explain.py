@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
-from hedgerow.errors import SchemaError, listing, suggestion
+from hedgerow.errors import Fault, SchemaError, listing, suggestion
 from hedgerow.schema.document import Lines, Path
+
+
+class Said(NamedTuple):
+    """A fault in words, and the key that it is about."""
+
+    code: str
+    sentence: str
+    path: Path
 
 
 def schema_error(
@@ -19,10 +27,10 @@ def schema_error(
     `base` is where in the schema the declaration stands that was checked.
     """
     faults = sorted(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
-    message, path = _sentence(faults[0], kinds, top, base)
+    code, message, path = _sentence(faults[0], kinds, top, base)
     if len(faults) > 1:
         message += f" ({len(faults) - 1} more after this one.)"
-    found = SchemaError(message)
+    found = SchemaError(code, message)
     found.path = path  # type: ignore[attr-defined]
     return found
 
@@ -33,12 +41,12 @@ def located(error: SchemaError, name: str, lines: Lines) -> SchemaError:
     while path and path not in lines:
         path = path[:-1]
     where = f"{name}, line {lines[path]}" if path else name
-    return SchemaError(f"{where}: {error}")
+    return SchemaError(error.code, f"{where}: {error}")
 
 
-def key_error(path: Path, message: str, kind: type[SchemaError] = SchemaError) -> SchemaError:
+def key_error(code: str, path: Path, message: str, kind: type[SchemaError] = SchemaError) -> SchemaError:
     """An error about one key."""
-    error = kind(f"{spelled(path)}: {message}")
+    error = kind(code, f"{spelled(path)}: {message}")
     error.path = path  # type: ignore[attr-defined]
     return error
 
@@ -47,7 +55,7 @@ def spelled(path: Path) -> str:
     return ".".join(map(str, path)) or "the schema"
 
 
-def _sentence(fault: Any, kinds: Mapping[str, type[BaseModel]], top: type[BaseModel], base: Path) -> tuple[str, Path]:
+def _sentence(fault: Any, kinds: Mapping[str, type[BaseModel]], top: type[BaseModel], base: Path) -> Said:
     location: Path = (*base, *fault["loc"])
     model = top
     if len(location) > 2 and location[0] == "columns" and location[2] in kinds:
@@ -56,24 +64,30 @@ def _sentence(fault: Any, kinds: Mapping[str, type[BaseModel]], top: type[BaseMo
     kind, context = fault["type"], fault.get("ctx", {})
     if kind == "extra_forbidden":
         key, known = str(location[-1]), _keys(model, location)
-        return (
+        return Said(
+            "unknown-key",
             f'{spelled(location[:-1])}: unknown key "{key}"; keys: {listing(known)}.{suggestion(key, known)}',
             location,
         )
     if kind == "missing":
-        return f'{spelled(location[:-1])}: the key "{location[-1]}" is needed.', location[:-1]
+        return Said("missing-key", f'{spelled(location[:-1])}: the key "{location[-1]}" is needed.', location[:-1])
     if kind == "union_tag_not_found":
-        return f'{spelled(location)}: the key "type" is needed; types: {listing(kinds)}.', location
+        return Said(
+            "missing-type", f'{spelled(location)}: the key "type" is needed; types: {listing(kinds)}.', location
+        )
     if kind == "union_tag_invalid":
         tag = str(context.get("tag", ""))
-        return (
+        return Said(
+            "unknown-type",
             f'{spelled(location)}.type: unknown type "{tag}"; types: {listing(kinds)}.{suggestion(tag, kinds)}',
             location,
         )
     if kind == "literal_error":
-        return f"{spelled(location)}: must be one of {context['expected']}.", location
-    text = str(context["error"]) if kind == "value_error" else str(fault["msg"])
-    return f"{spelled(location)}{_joint(location, text)}{text}.", _deeper(location, text)
+        return Said("not-a-choice", f"{spelled(location)}: must be one of {context['expected']}.", location)
+    problem = context.get("error")
+    text = str(problem) if kind == "value_error" else str(fault["msg"])
+    code = problem.code if isinstance(problem, Fault) else "bad-declaration"
+    return Said(code, f"{spelled(location)}{_joint(location, text)}{text}.", _deeper(location, text))
 
 
 def _keys(model: type[BaseModel], location: Path) -> list[str]:

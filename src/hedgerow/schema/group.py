@@ -10,6 +10,7 @@ import pyarrow as pa
 from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
 from hedgerow.coded.domain import Attribute, IntArray
+from hedgerow.errors import Fault
 from hedgerow.schema.arrays import CodeArray, texts
 from hedgerow.schema.column import Column, Encoded, Layout, fill_hidden
 from hedgerow.schema.reading import Text, as_text
@@ -19,7 +20,7 @@ def _as_allowed(value: Any) -> Any:
     if value == "public":
         return value
     if not isinstance(value, list | tuple) or not all(isinstance(row, list | tuple) for row in value):
-        raise ValueError("must be a list of combinations such as [[1, 1], [2, 1]], or public")
+        raise Fault("bad-combinations", "must be a list of combinations such as [[1, 1], [2, 1]], or public")
     return tuple(tuple("" if item is None else as_text(item) for item in row) for row in value)
 
 
@@ -35,13 +36,15 @@ class Group(BaseModel):
     @model_validator(mode="after")
     def _check(self) -> Group:
         if len(self.columns) < 2 or len(set(self.columns)) != len(self.columns):
-            raise ValueError("columns: a group needs at least two columns, each named once")
+            raise Fault("bad-group", "columns: a group needs at least two columns, each named once")
         if self.allowed == "public":
             return self
         if not self.allowed:
-            raise ValueError("allowed: the list is empty")
+            raise Fault("no-combination", "allowed: the list is empty")
         if any(len(row) != len(self.columns) for row in self.allowed):
-            raise ValueError(f"allowed: every combination needs {len(self.columns)} values, one for each column")
+            raise Fault(
+                "bad-combinations", f"allowed: every combination needs {len(self.columns)} values, one for each column"
+            )
         return self
 
     @property
@@ -73,7 +76,7 @@ class GroupEncoding:
 
     def __init__(self, group: Group, columns: Sequence[Column]):
         if isinstance(group.allowed, str):
-            raise ValueError("allowed: public waits for a public table")
+            raise Fault("needs-public-table", "allowed: public waits for a public table")
         self._columns = tuple(columns)
         self.combinations = self._code(group)
         self._steps = self._ladder()
@@ -89,11 +92,13 @@ class GroupEncoding:
             codes, outside = column.encode(pa.array(listed, pa.string()))
             for value, lost in zip(listed, outside & (codes[0] != column.layout.other), strict=True):
                 if lost:
-                    raise ValueError(f'allowed: "{value}" is not a declared value of "{group.columns[index]}"')
+                    raise Fault(
+                        "undeclared-value", f'allowed: "{value}" is not a declared value of "{group.columns[index]}"'
+                    )
             coded.append(codes[0])
         combinations = np.stack(coded, axis=1)
         if len(np.unique(combinations, axis=0)) != len(combinations):
-            raise ValueError("allowed: a combination stands twice (after its values are coded)")
+            raise Fault("combination-twice", "allowed: a combination stands twice (after its values are coded)")
         return combinations
 
     def labels(self) -> list[str]:

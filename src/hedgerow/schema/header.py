@@ -27,8 +27,9 @@ def refuse_twice(names: Sequence[str], what: str) -> None:
     for index, name in enumerate(names, 1):
         if first.setdefault(name, index) != index:
             raise TableError(
-                f"the columns {first[name]} and {index} of {what} have the same name. Nothing else was read. Hint: "
-                "rename one; if these are no names, the table lacks a header line."
+                "duplicate-column",
+                f"the columns {first[name]} and {index} of {what} have the same name. Hint: "
+                "rename one; if these are no names, the table lacks a header line.",
             )
 
 
@@ -39,13 +40,14 @@ def refuse_lacking(header: Sequence[str], needed: Collection[str], declared: Col
         return
     if not is_header(header, declared):
         raise TableError(
-            f"{what} lacks {len(lacking)} of the {len(needed)} columns that the schema declares. {_WITHHELD} Nothing "
-            "else was read."
+            "missing-column",
+            f"{what} lacks {len(lacking)} of the {len(needed)} columns that the schema declares. {_WITHHELD}",
         )
     strange = [name for name in header if name not in declared]
     raise TableError(
+        "missing-column",
         f"{what} lacks {quoted(lacking)}, which the schema declares; its columns: {listing(header)}."
-        f"{suggestion(lacking[0], strange)} No row was read."
+        f"{suggestion(lacking[0], strange)}",
     )
 
 

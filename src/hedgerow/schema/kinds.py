@@ -45,7 +45,9 @@ def allow(*kinds: type[Column] | str) -> None:
     for kind in kinds:
         found = imported(kind, "column kind") if isinstance(kind, str) else kind
         if not (isinstance(found, type) and issubclass(found, Column)):
-            raise OptionError(f'"{kind}" is not a kind of column: a subclass of hedgerow.schema.column.Column.')
+            raise OptionError(
+                "not-a-column-kind", f'"{kind}" is not a kind of column: a subclass of hedgerow.schema.column.Column.'
+            )
         _allowed[_address(found)] = found
         if isinstance(kind, str):
             _allowed[kind] = found
@@ -77,6 +79,7 @@ def _made(name: str, declaration: Any) -> Any:
         return declaration
     if kind not in _allowed:
         raise key_error(
+            "column-not-allowed",
             ("columns", name, "type"),
             f'"{kind}" is made elsewhere, and reading it runs its code, so nothing was imported. Hint: if you trust '
             f"it, add --allow-column {kind}, or call hedgerow.schema.allow.",

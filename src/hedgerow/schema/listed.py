@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from pydantic import BeforeValidator, model_validator
 
 from hedgerow.coded.domain import IntArray
+from hedgerow.errors import Fault
 from hedgerow.schema.arrays import CodeArray, is_number, numbers, plain, texts
 from hedgerow.schema.column import Column, Encoded, Layout
 from hedgerow.schema.reading import Truth, as_values
@@ -94,13 +95,13 @@ class Category(ListedColumn):
         if isinstance(self.values, str):
             return self
         if not self.values and not self.discovered:
-            raise ValueError("values: the list is empty")
+            raise Fault("no-values", "values: the list is empty")
         twice = [value for value, count in Counter(self.values).items() if count > 1]
         if twice:
-            raise ValueError(f'values: "{twice[0]}" stands twice')
+            raise Fault("value-twice", f'values: "{twice[0]}" stands twice')
         both = [mark for mark in self.marks if mark in self.values]
         if both:
-            raise ValueError(f'missing: "{both[0]}" is also one of the values')
+            raise Fault("missing-is-a-value", f'missing: "{both[0]}" is also one of the values')
         return self
 
     @property

@@ -11,6 +11,7 @@ import pyarrow as pa
 from pydantic import BeforeValidator, model_validator
 
 from hedgerow.coded.domain import IntArray
+from hedgerow.errors import Fault
 from hedgerow.schema.arrays import BoolArray, FloatArray, Reading, numbers
 from hedgerow.schema.cells import LONGEST_PERIOD, Intervals, Steps, equal_steps, steps_between
 from hedgerow.schema.column import Layout
@@ -43,31 +44,35 @@ class Integer(HeapedColumn):
         _check_special(self.special)
         width = self.max - self.min + 1
         if self.bins is None and width > WIDEST:
-            raise ValueError(
+            raise Fault(
+                "too-many-values",
                 f"bins: {width:,} values between min and max are more than {WIDEST:,}; add `bins` (a count, edges or "
-                "private)"
+                "private)",
             )
         if isinstance(self.bins, int) and not 1 <= self.bins <= width:
-            raise ValueError(f"bins: {self.bins} bins do not fit {width:,} values")
+            raise Fault("bad-bins", f"bins: {self.bins} bins do not fit {width:,} values")
         if isinstance(self.bins, int) and self.bins > MOST_BINS:
-            raise ValueError(f"bins: more than {MOST_BINS:,} bins")
+            raise Fault("bad-bins", f"bins: more than {MOST_BINS:,} bins")
         if isinstance(self.bins, tuple):
             starts = self._starts()
             if any(right <= left for left, right in zip(starts, [*starts[1:], self.max + 1], strict=True)):
-                raise ValueError("bins: two edges have no whole number between them")
+                raise Fault("empty-bin", "bins: two edges have no whole number between them")
         self._check_heaps()
         return self
 
     def _check_heaps(self) -> None:
         if self.heaps and self.bins is None:
-            raise ValueError("heaps: without `bins` every value has a cell of its own and needs none")
+            raise Fault("heaps-without-bins", "heaps: without `bins` every value has a cell of its own and needs none")
         for index, rule in enumerate(self.heaps):
             if rule < 2:
-                raise ValueError(f"heaps: {rule} is not a divisor; use whole numbers of at least 2")
+                raise Fault("bad-heap", f"heaps: {rule} is not a divisor; use whole numbers of at least 2")
             if any(rule % earlier == 0 for earlier in self.heaps[:index]):
-                raise ValueError(f"heaps: {rule} can never match, an earlier divisor already does; put it first")
+                raise Fault(
+                    "heap-never-matches",
+                    f"heaps: {rule} can never match, an earlier divisor already does; put it first",
+                )
         if self.heaps and math.lcm(*self.heaps) > LONGEST_PERIOD:
-            raise ValueError(f"heaps: the divisors' least common multiple is beyond {LONGEST_PERIOD:,}")
+            raise Fault("bad-heap", f"heaps: the divisors' least common multiple is beyond {LONGEST_PERIOD:,}")
 
     @property
     def rules(self) -> tuple[int, ...]:
@@ -121,11 +126,11 @@ class Number(OrderedColumn):
         _check_bounds(self.min, self.max)
         _check_special(self.special)
         if self.min == self.max:
-            raise ValueError(f"max: must be greater than min {self.min}")
+            raise Fault("min-above-max", f"max: must be greater than min {self.min}")
         if isinstance(self.bins, int) and not 1 <= self.bins <= MOST_BINS:
-            raise ValueError(f"bins: must be between 1 and {MOST_BINS:,}, got {self.bins}")
+            raise Fault("bad-bins", f"bins: must be between 1 and {MOST_BINS:,}, got {self.bins}")
         if self.bins != "private" and (np.diff(self._edges()) <= 0).any():
-            raise ValueError("bins: too many for the range between min and max")
+            raise Fault("bad-bins", "bins: too many for the range between min and max")
         return self
 
     @property
@@ -174,7 +179,7 @@ class Code(SteppedColumn):
     @model_validator(mode="after")
     def _check(self) -> Code:
         if not 1 <= self.size <= MOST_CODES:
-            raise ValueError(f"size: must be between 1 and {MOST_CODES:,}, got {self.size}")
+            raise Fault("bad-code-size", f"size: must be between 1 and {MOST_CODES:,}, got {self.size}")
         return self
 
     @property
@@ -198,9 +203,9 @@ class Code(SteppedColumn):
 
 def _check_bounds(low: float, high: float) -> None:
     if low > high:
-        raise ValueError(f"min: {low} is greater than max {high}")
+        raise Fault("min-above-max", f"min: {low} is greater than max {high}")
 
 
 def _check_special(special: tuple[float, ...]) -> None:
     if len(set(special)) != len(special):
-        raise ValueError("special: a value stands twice")
+        raise Fault("value-twice", "special: a value stands twice")

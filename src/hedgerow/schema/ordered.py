@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hedgerow.coded.domain import Attribute, IntArray
+from hedgerow.errors import Fault
 from hedgerow.schema.arrays import BoolArray, CodeArray, FloatArray, Reading, is_text, plain, texts
 from hedgerow.schema.cells import Cells, Steps
 from hedgerow.schema.column import Column, Encoded, Layout
@@ -219,7 +220,7 @@ def _whole(codes: CodeArray) -> IntArray:
 def declared_edges(bins: tuple[float, ...], low: Any, high: Any) -> list[float]:
     """All edges of a list of bins, the bounds included; refuses what is not a growing list between the bounds."""
     if any(right <= left for left, right in pairwise(bins)):
-        raise ValueError("bins: the edges must grow")
+        raise Fault("edges-must-grow", "bins: the edges must grow")
     if bins and (bins[0] < low or bins[-1] > high):
-        raise ValueError(f"bins: the edges must lie between min {low} and max {high}")
+        raise Fault("edges-out-of-range", f"bins: the edges must lie between min {low} and max {high}")
     return [low, *(edge for edge in bins if low < edge < high), high]

@@ -13,6 +13,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
+from hedgerow.errors import Fault
+
 LARGEST = 2**53
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 
@@ -22,24 +24,24 @@ def as_text(value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str):
-        raise ValueError(f"must be text, got {_kind(value)}; put it in quotes")
+        raise Fault("not-text", f"must be text, got {_kind(value)}; put it in quotes")
     if any("\ud800" <= letter <= "\udfff" for letter in value):
-        raise ValueError("must be text that UTF-8 can write")
+        raise Fault("not-utf8", "must be text that UTF-8 can write")
     return value
 
 
 def as_number(value: Any) -> int | float:
     """A finite number, whole if it is written without a fraction (1e6 is whole)."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError(f"must be a number, got {_kind(value)}")
+        raise Fault("not-a-number", f"must be a number, got {_kind(value)}")
     if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
-        raise ValueError(f'must be a number, got "{value}"')
+        raise Fault("not-a-number", f'must be a number, got "{value}"')
     try:
         exact = Decimal(str(value).strip() if isinstance(value, str) else repr(value))
     except InvalidOperation:
-        raise ValueError("must be a number") from None
+        raise Fault("not-a-number", "must be a number") from None
     if not exact.is_finite() or not math.isfinite(float(exact)):
-        raise ValueError("must be a finite number")
+        raise Fault("not-a-number", "must be a finite number")
     return int(exact) if exact == exact.to_integral_value() else float(exact)
 
 
@@ -47,9 +49,9 @@ def as_whole(value: Any) -> int:
     """A whole number of at most 2⁵³, so that every way of writing it is exact."""
     number = as_number(value)
     if not isinstance(number, int):
-        raise ValueError(f"must be a whole number, got {number}")
+        raise Fault("not-whole", f"must be a whole number, got {number}")
     if abs(number) > LARGEST:
-        raise ValueError("must lie between −2⁵³ and 2⁵³; declare longer numbers as a category")
+        raise Fault("number-too-large", "must lie between −2⁵³ and 2⁵³; declare longer numbers as a category")
     return number
 
 
@@ -58,7 +60,7 @@ def as_truth(value: Any) -> bool:
         return value
     if isinstance(value, str) and value.lower() in ("true", "false"):
         return value.lower() == "true"
-    raise ValueError(f"must be true or false, got {_shown(value)}")
+    raise Fault("not-true-or-false", f"must be true or false, got {_shown(value)}")
 
 
 def as_moment(value: Any) -> datetime.datetime:
@@ -69,18 +71,18 @@ def as_moment(value: Any) -> datetime.datetime:
         try:
             value = datetime.datetime.fromisoformat(value.strip())
         except ValueError:
-            raise ValueError(f'must be a date such as 1999-12-31 (and 23:59:59), got "{value}"') from None
+            raise Fault("not-a-date", f'must be a date such as 1999-12-31 (and 23:59:59), got "{value}"') from None
     if not isinstance(value, datetime.datetime):
-        raise ValueError(f"must be a date such as 1999-12-31, got {_kind(value)}")
+        raise Fault("not-a-date", f"must be a date such as 1999-12-31, got {_kind(value)}")
     if value.tzinfo is not None:
-        raise ValueError("must be written without a time zone; moments that have one are read in UTC")
+        raise Fault("time-zone", "must be written without a time zone; moments that have one are read in UTC")
     return value.replace(microsecond=0)
 
 
 def as_date(value: Any) -> datetime.date:
     moment = as_moment(value)
     if (moment.hour, moment.minute, moment.second) != (0, 0, 0):
-        raise ValueError("must be a date without a time")
+        raise Fault("not-a-date", "must be a date without a time")
     return moment.date()
 
 
@@ -93,7 +95,7 @@ def as_bins(value: Any) -> Any:
     try:
         return as_whole(value)
     except ValueError:
-        raise ValueError(f"must be a count, a list of edges, or private, got {_shown(value)}") from None
+        raise Fault("bad-bins", f"must be a count, a list of edges, or private, got {_shown(value)}") from None
 
 
 def as_values(value: Any) -> Any:
@@ -102,7 +104,7 @@ def as_values(value: Any) -> Any:
         return tuple(as_text(item) for item in value)
     if value == "private":
         return value
-    raise ValueError(f"must be a list of values, or private, got {_shown(value)}")
+    raise Fault("not-a-list", f"must be a list of values, or private, got {_shown(value)}")
 
 
 def as_missing(value: Any) -> Any:
@@ -112,7 +114,7 @@ def as_missing(value: Any) -> Any:
     try:
         return as_truth(value)
     except ValueError:
-        raise ValueError('must be true, or marks with their meaning such as {"-8": refused}') from None
+        raise Fault("bad-missing", 'must be true, or marks with their meaning such as {"-8": refused}') from None
 
 
 def _kind(value: Any) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
-from hedgerow.errors import OptionError, SchemaError, TableError, listing, suggestion
+from hedgerow.errors import Fault, OptionError, SchemaError, TableError, listing, suggestion
 from hedgerow.schema.column import Column, plain_value
 from hedgerow.schema.contest import is_parameters, schema_of
 from hedgerow.schema.document import Flow, read_json, read_yaml, write_yaml
@@ -65,11 +65,11 @@ class Schema(BaseModel):
         try:
             text = path.read_text(encoding="utf-8-sig")
         except FileNotFoundError:
-            raise SchemaError(f'the schema file "{path}" does not exist.') from None
+            raise SchemaError("no-such-schema", f'the schema file "{path}" does not exist.') from None
         except UnicodeDecodeError:
-            raise SchemaError(f'the schema file "{path}" is not UTF-8 text.') from None
+            raise SchemaError("not-utf8", f'the schema file "{path}" is not UTF-8 text.') from None
         except OSError as error:
-            raise SchemaError(f'the schema file "{path}" cannot be read ({error.strerror}).') from None
+            raise SchemaError("cannot-read", f'the schema file "{path}" cannot be read ({error.strerror}).') from None
         return cls.parse(text, path.name)
 
     @classmethod
@@ -85,7 +85,9 @@ class Schema(BaseModel):
     def from_dict(cls, data: Any) -> Schema:
         """From plain values, as JSON holds them."""
         if not isinstance(data, Mapping) or not data:
-            raise SchemaError("a schema is a mapping with the key `columns`, or a mapping from column to size.")
+            raise SchemaError(
+                "not-a-schema", "a schema is a mapping with the key `columns`, or a mapping from column to size."
+            )
         if is_parameters(data):
             data = schema_of(data)
         if not isinstance(data.get("columns"), Mapping) and all(map(_is_size, data.values())):
@@ -109,28 +111,36 @@ class Schema(BaseModel):
     @model_validator(mode="after")
     def _check(self) -> Schema:
         if not self.columns:
-            raise ValueError("columns: the list is empty")
+            raise Fault("no-columns", "columns: the list is empty")
         if self.max_rows_per_person < 1:
-            raise ValueError(f"max_rows_per_person: must be at least 1, got {self.max_rows_per_person}")
+            raise Fault("bad-row-bound", f"max_rows_per_person: must be at least 1, got {self.max_rows_per_person}")
         if not 0 < self.max_misfits <= 1:
-            raise ValueError(f"max_misfits: must be a share above 0 and at most 1, got {self.max_misfits}")
+            raise Fault("bad-misfit-share", f"max_misfits: must be above 0 and at most 1, got {self.max_misfits}")
         if self.person is None and self.max_rows_per_person > 1:
-            raise ValueError("max_rows_per_person: needs `person`, the column that names a person")
+            raise Fault(
+                "row-bound-without-person", "max_rows_per_person: needs `person`, the column that names a person"
+            )
         if self.person is not None and self.person in (*self.columns, *self.ignore):
-            raise ValueError(f'person: "{self.person}" names a person, so it is neither a column nor ignored')
+            raise Fault(
+                "person-is-a-column", f'person: "{self.person}" names a person, so it is neither a column nor ignored'
+            )
         both = [name for name in self.ignore if name in self.columns]
         if both:
-            raise ValueError(f'ignore: "{both[0]}" is also one of the columns')
+            raise Fault("ignored-and-declared", f'ignore: "{both[0]}" is also one of the columns')
         attributes: list[str] = []
         codes = 0
         for name, column in self.columns.items():
             attributes += [each.name for each in column.attributes(name)]
             codes += column.layout.size
             if codes > MOST_CODES:
-                raise ValueError(f"columns: together they have more than {MOST_CODES:,} values and bins; use fewer")
+                raise Fault(
+                    "too-many-codes", f"columns: together they have more than {MOST_CODES:,} values and bins; use fewer"
+                )
         twice = [name for name, count in Counter(attributes).items() if count > 1]
         if twice:
-            raise ValueError(f'columns: the coded name "{twice[0]}" stands for two things; rename a column')
+            raise Fault(
+                "duplicate-attribute", f'columns: the coded name "{twice[0]}" stands for two things; rename a column'
+            )
         self._check_groups()
         return self
 
@@ -142,17 +152,21 @@ class Schema(BaseModel):
             if group.allowed != "public":
                 try:
                     GroupEncoding(group, [self.columns[name] for name in group.columns])
-                except ValueError as error:
-                    raise key_error(("groups", index, "allowed"), f"{str(error).partition(': ')[2]}.") from None
+                except Fault as error:
+                    raise key_error(
+                        error.code, ("groups", index, "allowed"), f"{str(error).partition(': ')[2]}."
+                    ) from None
 
     def _check_member(self, path: tuple[str | int, ...], name: str, taken: set[str]) -> None:
         if name not in self.columns:
-            raise key_error(path, f'"{name}" is not a column.{suggestion(name, self.columns)}')
+            raise key_error("unknown-column", path, f'"{name}" is not a column.{suggestion(name, self.columns)}')
         if name in taken:
-            raise key_error(path, f'"{name}" already belongs to a group.')
+            raise key_error("column-in-two-groups", path, f'"{name}" already belongs to a group.')
         column = self.columns[name]
         if column.discovery is not None or len(column.attributes(name)) > 1:
-            raise key_error(path, f'"{name}" has private values or heaps, which a group cannot hold.')
+            raise key_error(
+                "column-cannot-group", path, f'"{name}" has private values or heaps, which a group cannot hold.'
+            )
         taken.add(name)
 
     def to_dict(self) -> dict[str, Any]:
@@ -233,7 +247,9 @@ class Schema(BaseModel):
         declared = self.groups[group]
         found = combinations_in([self.columns[name] for name in declared.columns], declared.columns, batches)
         if not found:
-            raise TableError(f"the public table has no declared combination of {', '.join(declared.columns)}.")
+            raise TableError(
+                "no-combination", f"the public table has no declared combination of {', '.join(declared.columns)}."
+            )
         return self.with_allowed(group, found)
 
     def open_values(self, column: str, array: pa.Array) -> pa.Array:
@@ -251,28 +267,32 @@ class Schema(BaseModel):
         strange = undeclared(header, declared)
         if strange is not None:
             raise SchemaError(
+                "undeclared-column",
                 f"of {what} the schema says nothing about {strange} Declare what is there under `columns`, or list it "
-                "under `ignore`. Nothing else was read."
+                "under `ignore`.",
             )
 
     def encoding(self) -> Encoding:
         """How rows become codes and codes rows; refused while a domain is still open."""
         if self.discoveries:
             names = quoted([name for name, _ in self.discoveries])
-            raise SchemaError(f"the domain of {names} is private and has not been discovered yet.")
+            raise SchemaError(
+                "undiscovered-domain", f"the domain of {names} is private and has not been discovered yet."
+            )
         if self.public_groups:
             columns = ", ".join(self.groups[self.public_groups[0]].columns)
             raise SchemaError(
-                f"the group of {columns} has `allowed: public`; give a public table (--public), or list combinations."
+                "needs-public-table",
+                f"the group of {columns} has `allowed: public`; give a public table (--public), or list combinations.",
             )
         return Encoding(self)
 
     def _waiting(self, column: str, discovery: Literal["values", "bins"]) -> Column:
         if column not in self.columns:
-            raise OptionError(f'unknown column "{column}".{suggestion(column, self.columns)}')
+            raise OptionError("unknown-column", f'unknown column "{column}".{suggestion(column, self.columns)}')
         found = self.columns[column]
         if found.discovery != discovery:
-            raise OptionError(f'the column "{column}" has no private {discovery} to discover.')
+            raise OptionError("nothing-to-discover", f'the column "{column}" has no private {discovery} to discover.')
         return found
 
     def _with_column(self, column: str, declaration: dict[str, Any]) -> Schema:
@@ -309,12 +329,12 @@ def _refuse_todo(data: Mapping[Any, Any]) -> None:
                 open_keys += [("columns", name, key) for key, value in column.items() if value == TODO]
     if open_keys:
         named = listing(".".join(map(str, path)) for path in open_keys)
-        raise key_error(open_keys[0], f"{TODO} is left for you to fill in at {named}.")
+        raise key_error("todo-left", open_keys[0], f"{TODO} is left for you to fill in at {named}.")
 
 
 def _codelists(declared: Any) -> dict[str, Any]:
     if not isinstance(declared, Mapping):
-        raise key_error(("codelists",), "must be a mapping from a name to a list of values.")
+        raise key_error("bad-codelists", ("codelists",), "must be a mapping from a name to a list of values.")
     return {as_text(name): values for name, values in declared.items()}
 
 
@@ -325,10 +345,14 @@ def _expand_codelist(name: str, column: Any, codelists: Mapping[str, Any]) -> An
     path = ("columns", name, "codelist")
     listed = column["codelist"]
     if "values" in column or column.get("type", "category") != "category":
-        raise key_error(path, "is a category with listed values; leave out `values` and any other type.")
+        raise key_error(
+            "codelist-column", path, "is a category with listed values; leave out `values` and any other type."
+        )
     if not isinstance(listed, str) or listed not in codelists:
         raise key_error(
-            path, f'unknown codelist "{listed}"; codelists: {listing(codelists)}.{suggestion(str(listed), codelists)}'
+            "unknown-codelist",
+            path,
+            f'unknown codelist "{listed}"; codelists: {listing(codelists)}.{suggestion(str(listed), codelists)}',
         )
     rest = {key: value for key, value in column.items() if key not in ("codelist", "type")}
     return {"type": "category", "values": codelists[listed], **rest}

@@ -11,9 +11,9 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from hedgerow.errors import TableError
 from hedgerow.private.sources import source as source_module
 from hedgerow.private.sources.source import open_source
+from refusals import refused
 
 CANARY = "canary-4711"
 ROWS = 70_000  # more than one batch
@@ -124,7 +124,7 @@ def test_a_table_in_memory_gives_its_names_and_its_rows(name):
     columns = ["income>50K", "name"]
     assert read(source, columns).to_pydict() == TABLE.select(columns).to_pydict()
     if name == "reader":
-        with pytest.raises(TableError, match="once only"):
+        with refused("read-once"):
             next(source.batches(columns))
     else:
         assert read(source, ["age"]).to_pydict() == TABLE.select(["age"]).to_pydict()
@@ -237,27 +237,27 @@ def damaged_parquet(folder):
 
 ROW = CANARY.encode()
 BAD = {
-    "missing file": (bad("none.csv"), "does not exist"),
-    "empty file": (bad("t.csv", b""), "empty file"),
-    "empty parquet": (bad("t.parquet", b""), "empty file"),
-    "blank file": (bad("t.csv", b"\n\n"), "no header"),
-    "duplicate names": (bad("t.csv", ROW + b",b," + ROW + b"\n1,2,3\n"), "columns 1 and 3 of .* same name"),
-    "duplicate names in parquet": (twice_in_parquet, "columns 1 and 2 of .* same name"),
-    "ragged line": (bad("t.csv", b"a,b\n1,2\n" + ROW + b"\n"), "row 3 of .* has 1 fields where the header has 2"),
-    "latin-1": (bad("t.csv", b"a,b\n1,\xe9" + ROW + b"\n"), "UTF-8"),
-    "latin-1 header": (bad("t.csv", b"\xe9,b\n1," + ROW + b"\n"), "UTF-8"),
-    "utf-16": (bad("t.csv", ("a,b\n1," + CANARY).encode("utf-16")), "UTF-8"),
-    "utf-16 without mark": (bad("t.csv", ("a,b\n1," + CANARY).encode("utf-16-le")), "UTF-8"),
-    "not gzip": (bad("t.csv.gz", b"a,b\n1," + ROW), "cannot be read"),
-    "truncated gzip": (truncated("csv.gz", 900), "cannot be read"),
-    "truncated parquet": (truncated("parquet", 5000), "cannot be read"),
-    "damaged parquet": (damaged_parquet, "cannot be read"),
-    "not parquet": (bad("t.parquet", b"a,b\n1," + ROW), "cannot be read"),
-    "truncated arrow": (truncated("feather", 2000), "cannot be read"),
-    "not arrow": (bad("t.arrow", b"a,b\n1," + ROW), "cannot be read"),
-    "unknown suffix": (bad("t.xlsx", ROW), "cannot be told from its name"),
-    "folder without parquet": (empty_folder, "holds no .parquet file"),
-    "folder of unequal files": (unequal_folder, 'differ in their columns: "1.parquet", "2.parquet"'),
+    "missing file": (bad("none.csv"), ("no-such-table",)),
+    "empty file": (bad("t.csv", b""), ("empty-file",)),
+    "empty parquet": (bad("t.parquet", b""), ("empty-file",)),
+    "blank file": (bad("t.csv", b"\n\n"), ("no-header",)),
+    "duplicate names": (bad("t.csv", ROW + b",b," + ROW + b"\n1,2,3\n"), ("duplicate-column", "columns 1 and 3")),
+    "duplicate names in parquet": (twice_in_parquet, ("duplicate-column", "columns 1 and 2")),
+    "ragged line": (bad("t.csv", b"a,b\n1,2\n" + ROW + b"\n"), ("ragged-row", "row 3")),
+    "latin-1": (bad("t.csv", b"a,b\n1,\xe9" + ROW + b"\n"), ("not-utf8",)),
+    "latin-1 header": (bad("t.csv", b"\xe9,b\n1," + ROW + b"\n"), ("not-utf8",)),
+    "utf-16": (bad("t.csv", ("a,b\n1," + CANARY).encode("utf-16")), ("not-utf8",)),
+    "utf-16 without mark": (bad("t.csv", ("a,b\n1," + CANARY).encode("utf-16-le")), ("not-utf8",)),
+    "not gzip": (bad("t.csv.gz", b"a,b\n1," + ROW), ("unreadable-table",)),
+    "truncated gzip": (truncated("csv.gz", 900), ("unreadable-table",)),
+    "truncated parquet": (truncated("parquet", 5000), ("unreadable-table",)),
+    "damaged parquet": (damaged_parquet, ("unreadable-table",)),
+    "not parquet": (bad("t.parquet", b"a,b\n1," + ROW), ("unreadable-table",)),
+    "truncated arrow": (truncated("feather", 2000), ("unreadable-table",)),
+    "not arrow": (bad("t.arrow", b"a,b\n1," + ROW), ("unreadable-table",)),
+    "unknown suffix": (bad("t.xlsx", ROW), ("unknown-table-kind",)),
+    "folder without parquet": (empty_folder, ("no-parquet",)),
+    "folder of unequal files": (unequal_folder, ("files-differ", '"1.parquet"', '"2.parquet"')),
 }
 
 
@@ -265,7 +265,7 @@ BAD = {
 def test_bad_input_is_one_sentence_that_names_the_file_and_quotes_no_row(kind, tmp_path):
     make, words = BAD[kind]
     path = make(tmp_path)
-    with pytest.raises(TableError, match=words) as caught:
+    with refused(*words) as caught:
         read_everything(path)
     message = str(caught.value)
     assert CANARY not in message
@@ -277,27 +277,27 @@ def test_bad_input_is_one_sentence_that_names_the_file_and_quotes_no_row(kind, t
 
 @pytest.mark.parametrize("thing", [42, {"a": [1]}, np.zeros(3), None])
 def test_something_that_is_no_table_is_refused_with_what_would_be_one(thing):
-    with pytest.raises(TableError, match="pandas or polars frame"):
+    with refused("unknown-table-kind"):
         open_source(thing)
 
 
 def test_a_url_without_an_engine_is_refused():
-    with pytest.raises(TableError, match='no engine for "gopher://"'):
+    with refused("unknown-engine", '"gopher://"'):
         open_source("gopher://secret@host/table")
 
 
 def test_an_unknown_column_is_named_with_the_nearest_one(tmp_path):
     for make in (lambda: open_source(as_parquet(tmp_path / "t.parquet")), lambda: open_source(TABLE.to_pandas())):
-        with pytest.raises(TableError, match=r'lacks "agee".*columns: name, age, income>50K\. Did you mean "age"'):
+        with refused("missing-column", '"agee"', "income>50K", 'Did you mean "age"'):
             next(make().batches(["agee", "name", "income>50K"]))
-        with pytest.raises(TableError, match="lacks 1 of the 2 columns") as caught:
+        with refused("missing-column") as caught:
             next(make().batches(["agee", "name"]))
         assert "income" not in str(caught.value)
 
 
 def test_a_pandas_column_that_arrow_cannot_hold_is_named_and_not_quoted():
     frame = pd.DataFrame({"z": [1 + 2j]})
-    with pytest.raises(TableError, match='column "z"') as caught:
+    with refused("column-type", '"z"') as caught:
         next(open_source(frame).batches(["z"]))
     assert "2j" not in str(caught.value)
 

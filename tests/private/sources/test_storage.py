@@ -3,16 +3,15 @@
 import os
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.audit import check_engine
 from hedgerow.coded.domain import Domain
-from hedgerow.errors import HedgerowError, LimitError
 from hedgerow.private.engines import arrow, storage
 from hedgerow.private.engines.storage import StoredColumns
 from hedgerow.private.sources.source import open_source
+from refusals import refused
 
 DOMAIN = Domain.of({"a": 3, "b": 300, "c": 70_000})
 
@@ -67,19 +66,19 @@ def test_a_full_disk_is_said_before_anything_is_spent(monkeypatch):
             raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("tempfile.TemporaryFile", lambda *words, **named: Full())
-    with pytest.raises(LimitError, match=r"no space left on device.*Nothing was spent"):
+    with refused("no-disk-space", "no space left on device"):
         filled([10], 0)
 
 
 def test_a_file_that_ends_early_is_an_error_and_no_wait_without_end(monkeypatch):
     columns = filled([50], 0)
     monkeypatch.setattr(os, "preadv", lambda *words: 0)
-    with pytest.raises(LimitError, match="shorter than what was written"):
+    with refused("spill-damaged"):
         list(columns.blocks([0, 1, 2]))
 
 
 def test_codes_outside_their_size_are_refused():
     columns = StoredColumns(DOMAIN, 0)
     strange = batch(5, 0) | {"a": np.full(5, 3, dtype=np.uint8)}
-    with pytest.raises(HedgerowError, match='"a" needs one code of 0 … 2'):
+    with refused("bad-codes", '"a"', "0 … 2"):
         columns.append(strange, 5)

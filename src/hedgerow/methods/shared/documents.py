@@ -15,7 +15,7 @@ def read_list(value: Any, what: str) -> list[Any]:
     if isinstance(value, str):
         value = _from_file(Path(value), what)
     if not isinstance(value, list | tuple):
-        raise OptionError(f"{what} must be a list. Nothing was read.")
+        raise OptionError("not-a-list", f"{what} must be a list.")
     return list(value)
 
 
@@ -23,7 +23,7 @@ def read_names(value: Any, what: str) -> tuple[str, ...]:
     """A list of names; text names one, or several with commas between them."""
     given = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
     if not isinstance(given, list | tuple) or not all(isinstance(name, str) and name for name in given):
-        raise OptionError(f"{what} must be a list of names. Nothing was read.")
+        raise OptionError("not-a-list", f"{what} must be a list of names.")
     return tuple(given)
 
 
@@ -37,7 +37,10 @@ def attributes_of(names: tuple[str, ...], domain: Domain, columns: Mapping[str, 
             found.append(name)
         else:
             known = [*columns, *(other for other in domain.names if other not in columns)]
-            raise OptionError(f'{what}: unknown column "{name}"; columns: {listing(columns)}.{suggestion(name, known)}')
+            raise OptionError(
+                "unknown-column",
+                f'{what}: unknown column "{name}"; columns: {listing(columns)}.{suggestion(name, known)}',
+            )
     return domain.marginal(found)
 
 
@@ -47,5 +50,5 @@ def _from_file(path: Path, what: str) -> Any:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
-        raise OptionError(f'{what}: "{path}" is not a file that can be read as text. Nothing was read.') from None
+        raise OptionError("cannot-read", f'{what}: "{path}" is not a file that can be read as text.') from None
     return read_yaml(text, path.name)[0]

@@ -25,21 +25,22 @@ def read_families(value: Any) -> Families:
     """`COLUMN:FILE`, where the file is a CSV with the heads code and family."""
     column, colon, name = value.rpartition(":") if isinstance(value, str) else ("", "", "")
     if not colon:
-        raise OptionError("support takes COLUMN:FILE, such as CITY:cities.csv. Nothing was read.")
+        raise OptionError("bad-support", "support takes COLUMN:FILE, such as CITY:cities.csv.")
     try:
         with Path(name).open(newline="", encoding="utf-8-sig") as file:
             members = tuple((int(row["code"]), row["family"]) for row in csv.DictReader(file))
     except (OSError, UnicodeDecodeError):
-        raise OptionError(f'support: "{name}" is not a file that can be read as text. Nothing was read.') from None
+        raise OptionError("cannot-read", f'support: "{name}" is not a file that can be read as text.') from None
     except (KeyError, TypeError, ValueError):
         members = ()
     if not members:
         raise OptionError(
-            f'support: "{name}" must be a CSV with the heads code (a whole number) and family. Nothing was read.'
+            "bad-support-file",
+            f'support: "{name}" must be a CSV with the heads code (a whole number) and family.',
         )
     twice = [code for code, count in Counter(code for code, _ in members).items() if count > 1]
     if twice:
-        raise OptionError(f'support: "{name}" lists code {twice[0]} more than once. Nothing was read.')
+        raise OptionError("bad-support-file", f'support: "{name}" lists code {twice[0]} more than once.')
     return ((column, members),)
 
 
@@ -48,7 +49,8 @@ def check_codes(attribute: Attribute, members: Sequence[tuple[int, str]]) -> Non
     strange = [code for code, _ in members if not 0 <= code < attribute.size]
     if strange:
         raise OptionError(
-            f'support: the codes of "{attribute.name}" lie between 0 and {attribute.size - 1}, got {strange[0]}.'
+            "code-out-of-range",
+            f'support: the codes of "{attribute.name}" lie between 0 and {attribute.size - 1}, got {strange[0]}.',
         )
 
 

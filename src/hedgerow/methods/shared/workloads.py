@@ -103,11 +103,13 @@ def _from_file(path: Path, domain: Domain, columns: Mapping[str, Marginal]) -> W
     try:
         entries = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError:
-        raise OptionError(f'the workload "{path}" is neither a degree (1, 2, 3) nor a file that can be read.') from None
+        raise OptionError(
+            "bad-workload", f'the workload "{path}" is neither a degree (1, 2, 3) nor a file that can be read.'
+        ) from None
     except (yaml.YAMLError, UnicodeDecodeError):
-        raise OptionError(f'the workload file "{path}" is not valid YAML or JSON.') from None
+        raise OptionError("bad-workload", f'the workload file "{path}" is not valid YAML or JSON.') from None
     if not isinstance(entries, list) or not entries:
-        raise OptionError(f'the workload file "{path}" must hold a list of marginals.')
+        raise OptionError("bad-workload", f'the workload file "{path}" must hold a list of marginals.')
     weights: dict[Marginal, float] = {}
     for number, entry in enumerate(entries, start=1):
         names, weight = _entry(entry, path, number)
@@ -121,12 +123,15 @@ def _entry(entry: Any, path: Path, number: int) -> tuple[Sequence[str], float]:
     weight = entry.get("weight", 1.0) if isinstance(entry, dict) else 1.0
     if not isinstance(names, list) or not names or not isinstance(weight, int | float):
         raise OptionError(
-            f'entry {number} of the workload file "{path}" must be a list of columns, or columns and a weight.'
+            "bad-workload",
+            f'entry {number} of the workload file "{path}" must be a list of columns, or columns and a weight.',
         )
     return [str(name) for name in names], float(weight)
 
 
 def _attributes(column: str, columns: Mapping[str, Marginal]) -> Marginal:
     if column not in columns:
-        raise OptionError(f'unknown column "{column}"; columns: {listing(columns)}.{suggestion(column, columns)}')
+        raise OptionError(
+            "unknown-column", f'unknown column "{column}"; columns: {listing(columns)}.{suggestion(column, columns)}'
+        )
     return columns[column]

@@ -76,7 +76,7 @@ def fit(
         complete = [measurement for measurement in measurements if counts_every_row(measurement)]
         total = estimated_total(complete) if complete else 1.0
     if not math.isfinite(total):
-        raise HedgerowError(f"a model needs a total that is a number, not {total}.")
+        raise HedgerowError("bad-total", f"a model needs a total that is a number, not {total}.")
     count = max(1.0, total)
     cliques = [measurement.query.attributes for measurement in measurements] + list(support or {})
     progress.worked(PLANNING * (len(domain) + len(cliques)))
@@ -91,8 +91,10 @@ def fit(
     converged = proximal.minimise(oracle, base, alpha, TOLERANCE, most_calls, pairs, progress)
     if not math.isfinite(oracle.best_loss):
         if np.isneginf(base).any():
-            raise HedgerowError("the structural zeros exclude every row; nothing could be fitted.")
-        raise HedgerowError("the measurements are too far from any distribution to be fitted; nothing was.")
+            raise HedgerowError("nothing-possible", "the structural zeros exclude every row; nothing could be fitted.")
+        raise HedgerowError(
+            "cannot-fit", "the measurements are too far from any distribution to be fitted; nothing was."
+        )
     if not converged and most_calls >= MOST_CALLS:
         mirror.descend(oracle, TOLERANCE, MOST_CALLS, progress)
     return GraphicalModel(structure, oracle.best, count, limits.memory)
@@ -145,7 +147,9 @@ def counts_every_row(measurement: Measurement) -> bool:
 
 def _marginal_query(measurement: Measurement) -> MarginalQuery:
     if not isinstance(measurement.query, MarginalQuery):
-        raise HedgerowError(f"a graphical model answers marginal queries; {measurement.query!r} is not one.")
+        raise HedgerowError(
+            "not-a-marginal-query", f"a graphical model answers marginal queries; {measurement.query!r} is not one."
+        )
     return measurement.query
 
 
@@ -157,9 +161,10 @@ def _pairs_that_fit(structure: Plan, measurements: Sequence[Measurement], memory
     if fixed > memory or pairs < 3:
         needed = fixed + 3 * vector
         raise LimitError(
+            "model-too-large",
             f"a model on these {len(structure.leaves)} cliques takes {needed:,} bytes "
             f"({structure.leaf_cells:,} cells in cliques, {structure.inner_cells:,} between them); "
-            f"{memory:,} bytes are allowed. Nothing was allocated. Measure smaller marginals or allow more memory."
+            f"{memory:,} bytes are allowed. Nothing was allocated. Measure smaller marginals or allow more memory.",
         )
     return min(pairs, proximal.MEMORY)
 
@@ -170,14 +175,17 @@ def _base(structure: Plan, start: GraphicalModel | None, share: float, support: 
     base = np.zeros(structure.leaf_cells)
     if start is not None:
         if start.domain.names != layout.domain.names or start.plan.layout.sizes != layout.sizes:
-            raise HedgerowError("a search can start from a model of the same domain only; this one has another domain.")
+            raise HedgerowError(
+                "another-domain",
+                "a search can start from a model of the same domain only; this one has another domain.",
+            )
         for leaf, index in zip(start.plan.leaves, start.plan.leaf_places, strict=True):
             _add(structure, leaf, share * start.potentials[index], base)
     for marginal, possible in support.items():
         if layout.domain.marginal(marginal) != marginal:
-            raise HedgerowError(f"the attributes of {marginal} must be distinct and in domain order.")
+            raise HedgerowError("bad-marginal", f"the attributes of {marginal} must be distinct and in domain order.")
         if np.size(possible) != layout.domain.cells(marginal):
-            raise HedgerowError(f"the support of {' × '.join(marginal)} needs one entry per cell.")
+            raise HedgerowError("bad-zeros", f"the support of {' × '.join(marginal)} needs one entry per cell.")
         zeros = np.where(np.asarray(possible, dtype=bool), 0.0, -np.inf)
         _add(structure, layout.axes(marginal), layout.stored(zeros, marginal), base)
     return base

@@ -193,8 +193,9 @@ class Inference:
         if work > EXACT_WORK or size > self._memory // 4:
             names = " × ".join(self._plan.layout.marginal(_axes(kept)))
             raise TooLargeError(
+                "marginal-too-large",
                 f"the exact table {names} takes {work:.3g} multiplications and {size:.3g} bytes; "
-                f"{EXACT_WORK:.3g} and {self._memory // 4:.3g} are allowed. It was not computed."
+                f"{EXACT_WORK:.3g} and {self._memory // 4:.3g} are allowed. It was not computed.",
             )
 
     def _contract(self, operands: list[tuple[int, Counts]], kept: int, logarithms: bool = False) -> Counts:

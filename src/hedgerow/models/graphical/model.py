@@ -44,7 +44,9 @@ class GraphicalModel(FromMarginals):
         self._probabilities = np.empty(plan.leaf_cells)
         self.log_partition = self._network.calibrate(potentials, self._probabilities)
         if not math.isfinite(self.log_partition):
-            raise HedgerowError("no cell of the model has any weight: its structural zeros exclude every row.")
+            raise HedgerowError(
+                "nothing-possible", "no cell of the model has any weight: its structural zeros exclude every row."
+            )
         self._inference = Inference(plan, self._network, self._probabilities, memory)
 
     @classmethod
@@ -76,7 +78,7 @@ class GraphicalModel(FromMarginals):
         layout = self.plan.layout
         axes = layout.axes(marginal)
         if tuple(marginal) != layout.marginal(axes):
-            raise HedgerowError(f"the attributes of {marginal} must be distinct and in domain order.")
+            raise HedgerowError("bad-marginal", f"the attributes of {marginal} must be distinct and in domain order.")
         try:
             return layout.shown(self._total * self._inference.probabilities(axes), axes)
         except TooLargeError:
@@ -100,9 +102,10 @@ class GraphicalModel(FromMarginals):
         cells = math.prod(shape)
         if 8 * cells > self._memory:
             raise LimitError(
+                "marginal-too-large",
                 f"the marginal {' × '.join(marginal)} has {cells:,} cells ({8 * cells:,} bytes); "
                 f"{self._memory:,} bytes are allowed. Nothing was computed. "
-                "Ask for fewer attributes or allow more memory."
+                "Ask for fewer attributes or allow more memory.",
             )
         key = np.zeros(SAMPLE_ROWS, dtype=np.int64)
         for name, size in zip(marginal, shape, strict=True):
@@ -146,12 +149,14 @@ class GraphicalModel(FromMarginals):
         """The same model: the elimination order is part of the state, so the same seed draws the same rows."""
         cliques, order = stored.marginals("cliques", domain), stored.names("order", domain)
         if len(order) != len(domain):
-            raise ReleaseError("the model of the release is damaged: its order leaves attributes out.")
+            raise ReleaseError("model-order", "the model of the release is damaged: its order leaves attributes out.")
         named = sum(map(len, cliques))
         stored.take(python=len(cliques) ** 2 + (len(domain) + len(cliques)) * (len(domain) + named))
         structure = plan(domain, cliques, order)
         if structure.cliques != cliques:
-            raise ReleaseError("the model of the release is damaged: its cliques are not those that it would write.")
+            raise ReleaseError(
+                "model-cliques", "the model of the release is damaged: its cliques are not those that it would write."
+            )
         # a drawn value is looked for in the products of its bucket, in up to 16 slices of a block
         products = sum(structure.layout.cells(step.scope) * (len(step.inputs) + 1) for step in structure.buckets)
         stored.take(memory=structure.bytes, steps=4 * structure.leaf_cells + 20 * products, rows=20 * len(domain))

@@ -131,10 +131,12 @@ def _joined(parts: Sequence[Counts]) -> Counts:
 def _term(layout: Layout, measurement: Measurement) -> Term:
     query = measurement.query
     if not isinstance(query, MarginalQuery):
-        raise HedgerowError(f"a graphical model answers marginal queries; {query!r} is not one.")
+        raise HedgerowError(
+            "not-a-marginal-query", f"a graphical model answers marginal queries; {query!r} is not one."
+        )
     axes = layout.axes(query.attributes)
     if layout.domain.shape(query.attributes) != query.base_shape:
-        raise HedgerowError(f"{query!r} was made for another domain than the model's.")
+        raise HedgerowError("another-domain", f"{query!r} was made for another domain than the model's.")
     precision = 1 / max(measurement.std, LEAST_STD)
     values = measurement.dense()
     if query.blocks is None and all(level is None for level in query.levels):
@@ -171,7 +173,7 @@ def _home(plan: Plan, term: Term) -> int:
     home = plan.home(term.axes)
     if home is None:
         names = " × ".join(plan.layout.marginal(term.axes))
-        raise HedgerowError(f"no clique of the model contains the measured marginal {names}.")
+        raise HedgerowError("no-clique", f"no clique of the model contains the measured marginal {names}.")
     return home
 
 

@@ -45,5 +45,7 @@ def _made_elsewhere(name: str, location: str, **given: Any) -> Engine:
 
     engine = imported(name, "engine")(location, **given)
     if not isinstance(engine, Engine):
-        raise TableError(f'"{name}" is not an engine: it lacks one of header, prepare, people_per_value and count.')
+        raise TableError(
+            "not-an-engine", f'"{name}" is not an engine: it lacks one of header, prepare, people_per_value and count.'
+        )
     return engine

@@ -73,7 +73,7 @@ class ArrowEngine:
         """
         if self._source is None:
             if encoding.domain != self._prepared.domain:
-                raise HedgerowError("coded rows can be prepared for their own domain only.")
+                raise HedgerowError("another-domain", "coded rows can be prepared for their own domain only.")
             return
         self._table = None
         columns = list(dict.fromkeys([*encoding.columns, *([encoding.person] if encoding.person is not None else [])]))
@@ -134,7 +134,7 @@ class ArrowEngine:
     @property
     def _prepared(self) -> StoredColumns:
         if self._table is None:
-            raise HedgerowError("an engine must be prepared before it can count.")
+            raise HedgerowError("not-prepared", "an engine must be prepared before it can count.")
         return self._table
 
 
@@ -150,7 +150,9 @@ def _refuse_nested(batch: pa.RecordBatch) -> None:
     for field in batch.schema:
         kind = field.type.value_type if pa.types.is_run_end_encoded(field.type) else field.type
         if pa.types.is_nested(kind):
-            raise TableError(f'the column "{field.name}" has the type "{field.type}", which no kind of column holds.')
+            raise TableError(
+                "column-type", f'the column "{field.name}" has the type "{field.type}", which no kind of column holds.'
+            )
 
 
 def check_query(query: Query, domain: Domain) -> None:
@@ -160,13 +162,14 @@ def check_query(query: Query, domain: Domain) -> None:
     else:
         names, sizes = query.splits_on, query.split_sizes
         if query.label is not None and domain[query.label].size != query.label_size:
-            raise HedgerowError(f"{query!r} was made for another domain.")
+            raise HedgerowError("another-domain", f"{query!r} was made for another domain.")
     if domain.shape(names) != sizes:
-        raise HedgerowError(f"{query!r} was made for another domain.")
+        raise HedgerowError("another-domain", f"{query!r} was made for another domain.")
     if math.prod(query.shape) > MOST_CELLS:
         raise LimitError(
+            "too-many-cells",
             f"{query!r} has more than 2^62 cells, which is more than can be numbered. Nothing was counted. "
-            "Hint: use fewer attributes, or coarser levels."
+            "Hint: use fewer attributes, or coarser levels.",
         )
 
 

@@ -41,7 +41,7 @@ class StoredColumns:
         for index, attribute in enumerate(domain):
             codes = coded[attribute.name]
             if len(codes) != columns.rows:
-                raise HedgerowError("columns of a table must have the same length.")
+                raise HedgerowError("bad-codes", "columns of a table must have the same length.")
             _refuse_strange(attribute, codes)
             columns._stored[index] = _Given(np.ascontiguousarray(codes, dtype=attribute.dtype))
         return columns
@@ -58,7 +58,7 @@ class StoredColumns:
         for attribute, column in zip(self.domain, self._stored, strict=True):
             codes = coded[attribute.name]
             if len(codes) != rows or codes.dtype != attribute.dtype:
-                raise HedgerowError(f'"{attribute.name}" needs {rows} codes of type {attribute.dtype}.')
+                raise HedgerowError("bad-codes", f'"{attribute.name}" needs {rows} codes of type {attribute.dtype}.')
             _refuse_strange(attribute, codes)
             column.append(codes)
 
@@ -158,8 +158,9 @@ class _InFile(_Column):
         except OSError as problem:
             reason = (problem.strerror or "refused").lower()
             raise LimitError(
-                f"the coded table does not fit the folder for temporary files ({reason}). Nothing was spent. "
-                "Hint: set TMPDIR to a larger disk, or raise --max-memory."
+                "no-disk-space",
+                f"the coded table does not fit the folder for temporary files ({reason}). "
+                "Hint: set TMPDIR to a larger disk, or raise --max-memory.",
             ) from None
 
     def read(self, start: int, rows: int) -> Codes:
@@ -172,8 +173,9 @@ class _InFile(_Column):
             read = os.preadv(self._file.fileno(), [room[done:]], start * width + done)
             if not read:
                 raise LimitError(
+                    "spill-damaged",
                     "the file of coded rows in the folder for temporary files is shorter than what was written to it. "
-                    "Hint: set TMPDIR to another disk, or raise --max-memory."
+                    "Hint: set TMPDIR to another disk, or raise --max-memory.",
                 )
             done += read
         return codes
@@ -187,4 +189,6 @@ class _InFile(_Column):
 
 def _refuse_strange(attribute: Attribute, codes: Codes) -> None:
     if len(codes) and (int(codes.min()) < 0 or int(codes.max()) >= attribute.size):
-        raise HedgerowError(f'attribute "{attribute.name}" needs one code of 0 … {attribute.size - 1} per row.')
+        raise HedgerowError(
+            "bad-codes", f'attribute "{attribute.name}" needs one code of 0 … {attribute.size - 1} per row.'
+        )

@@ -46,7 +46,8 @@ def find(name: str) -> Metric:
 
     if name not in _METRICS and ":" not in name:
         raise OptionError(
-            f'unknown metric "{name}"; metrics: {listing(METRICS, 20)}.{suggestion(name, METRICS)} Nothing was read.'
+            "unknown-metric",
+            f'unknown metric "{name}"; metrics: {listing(METRICS, 20)}.{suggestion(name, METRICS)}',
         )
     found = imported(f"{__name__}.{_METRICS[name]}" if name in _METRICS else name, "metric")
     try:
@@ -56,7 +57,7 @@ def find(name: str) -> Metric:
         return Metric(made.name, made.compute, made.figures, getattr(made, "needs", ()), getattr(made, "draws", False))
     except (AttributeError, TypeError):
         raise OptionError(
-            f'"{name}" is not a metric: it has `name`, `compute` and `figures`. Nothing was read.'
+            "not-a-metric", f'"{name}" is not a metric: it has `name`, `compute` and `figures`.'
         ) from None
 
 

@@ -88,15 +88,19 @@ def check_available(metric: str) -> None:
     """Refuse, before anything is read, where scikit-learn is not installed."""
     if not available():
         raise OptionError(
-            f'the metric "{metric}" needs scikit-learn, which is not installed. Nothing was read. '
-            'Hint: pip install "hedgerow[evaluate]", or name other --metrics.'
+            "missing-package",
+            f'the metric "{metric}" needs scikit-learn, which is not installed. '
+            'Hint: pip install "hedgerow[evaluate]", or name other --metrics.',
         )
 
 
 def _features(domain: Domain, target: Marginal) -> list[str]:
     features = [name for name in domain.names if name not in target]
     if not features:
-        raise OptionError("a classifier needs a column besides the target to predict it from; the schema has no other.")
+        raise OptionError(
+            "nothing-to-learn-from",
+            "a classifier needs a column besides the target to predict it from; the schema has no other.",
+        )
     return features
 
 
@@ -109,7 +113,9 @@ def _misclassification(
     test_rows = max(1, round(TEST_SHARE * len(order)))
     test, train = order[:test_rows], order[test_rows : test_rows + MOST_TRAINING_ROWS]
     if not len(train):
-        raise TableError("a classifier needs at least two real rows, one to learn from and one to test with.")
+        raise TableError(
+            "too-few-rows", "a classifier needs at least two real rows, one to learn from and one to test with."
+        )
     borrowed = rng.permutation(rows_of(synthetic))[:MOST_TRAINING_ROWS]
 
     def classes(table: CodedTable, rows: IntArray) -> npt.NDArray[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.errors import OptionError, SchemaError, listing
+from hedgerow.errors import OptionError, SchemaError, listing, unread
 from hedgerow.private.evaluate import METRICS, classifier, find
 from hedgerow.private.evaluate.metric import Comparison, Figure, Metric
 from hedgerow.private.sources.coded import coded_rows, rows_of, with_columns_of
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 RESERVED = {
     *("private", "seed", "columns", "attributes", "rows", "target", "identifiers", "phases", "peak_rss_mb"),
     *("kind", "name", "epsilon", "run", "options", "file", "digest", "made", "versions", "status", "problem", "ended"),
-    *("cpu_s", "wall_s", "peak_mb"),
+    *("code", "cpu_s", "wall_s", "peak_mb"),
 }
 """What a report, or a row of a comparison, holds beside the figures."""
 
@@ -48,15 +48,16 @@ def evaluate(
     ledger, where one is given, notes the look at exact data before it happens. `report` is a page (.html) to write,
     marked PRIVATE and readable by its owner alone.
     """
-    chosen = list(settled_metrics(metrics, target, identifiers).values())
-    settled = _settled(schema)
-    encoding = settled.encoding()
-    for column in (*identifiers, *([] if target is None else [target])):
-        encoding.attributes_of(column)
-    if report is not None:
-        check_writable(Path(report), (".html",))
-    opened = {"real": open_source(real), "synthetic": open_synthetic(synthetic)}
-    sources = {what: with_columns_of(encoding, source, what) for what, source in opened.items()}
+    with unread():
+        chosen = list(settled_metrics(metrics, target, identifiers).values())
+        settled = _settled(schema)
+        encoding = settled.encoding()
+        for column in (*identifiers, *([] if target is None else [target])):
+            encoding.attributes_of(column)
+        if report is not None:
+            check_writable(Path(report), (".html",))
+        opened = {"real": open_source(real), "synthetic": open_synthetic(synthetic)}
+        sources = {what: with_columns_of(encoding, source, what) for what, source in opened.items()}
     if ledger is not None:
         from hedgerow.private.ledger import note_exact_access
 
@@ -107,18 +108,18 @@ def settled_metrics(
         given["scikit-learn"] = able
         wanted = [name for name, metric in known.items() if all(given[need] for need in metric.needs)]
     if not wanted:
-        raise OptionError(f"no metric was named; metrics: {listing(METRICS, 20)}. Nothing was read.")
+        raise OptionError("no-metric", f"no metric was named; metrics: {listing(METRICS, 20)}.")
     asked = {x if isinstance(x, str) else x.name: find(x) if isinstance(x, str) else x for x in wanted}
     for metric in asked.values():
         for need in metric.needs:
             if need == "scikit-learn":
                 classifier.check_available(metric.name)
             elif not given[need]:
-                raise OptionError(f'the metric "{metric.name}" needs --{need}. Nothing was read.')
+                raise OptionError("missing-option", f'the metric "{metric.name}" needs --{need}.')
     for option in ("target", "identifiers"):
         if given[option] and not any(option in metric.needs for metric in asked.values()):
             users = [name for name, metric in known.items() if option in metric.needs]
-            raise OptionError(f"--{option} is for {' and '.join(users)}; add it to the metrics. Nothing was read.")
+            raise OptionError("unused-option", f"--{option} is for {' and '.join(users)}; add it to the metrics.")
     ordered = {name: asked[name] for name in METRICS if name in asked}
     settled = ordered | {name: metric for name, metric in asked.items() if name not in ordered}
     shown_figures(settled.values())
@@ -132,8 +133,8 @@ def shown_figures(metrics: Iterable[Metric]) -> dict[str, Figure]:
         for name, figure in metric.figures.items():
             if name in RESERVED or shown.pop(name, figure) != figure:
                 raise OptionError(
-                    f'the figure "{name}" of the metric "{metric.name}" has a name that means something else already. '
-                    "Nothing was read."
+                    "figure-name-taken",
+                    f'the figure "{name}" of the metric "{metric.name}" has a name that means something else already.',
                 )
             shown[name] = figure
     return shown
@@ -149,7 +150,8 @@ def _settled(schema: Schema | str | Path) -> Schema:
         schema.encoding()
     except SchemaError as problem:
         raise SchemaError(
-            f"{problem} Nothing was read. Hint: give the release as the schema (-s FILE.release); it holds the domain."
+            problem.code,
+            f"{problem} Hint: give the release as the schema (-s FILE.release); it holds the domain.",
         ) from None
     return schema
 

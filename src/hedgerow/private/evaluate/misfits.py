@@ -61,7 +61,7 @@ def count_misfits(batches: Iterable[pa.RecordBatch], schema: Schema) -> list[Mis
 def write_misfits(source: Source, schema: Schema, path: Path) -> list[Misfits]:
     """Count, and write a page marked PRIVATE that only its owner can read. Columns are named, values never."""
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise OptionError(f'"{path}" cannot be written. Nothing was read.')
+        raise OptionError("cannot-write", f'"{path}" cannot be written.')
     unnamed = Unnamed(schema.person)
     columns = list(dict.fromkeys([*schema.columns, *([schema.person] if schema.person is not None else [])]))
     misfits = count_misfits(unnamed.noted(by_person(source, schema.person).batches(columns)), schema)

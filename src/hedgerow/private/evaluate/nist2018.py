@@ -53,7 +53,7 @@ def score(real: pa.Table, synthetic: pa.Table, largest: Mapping[str, int], seed:
     truth, made = columns_of(real), columns_of(synthetic)
     lacking = [name for name in largest if name not in truth]
     if lacking or not real.num_rows or not synthetic.num_rows:
-        raise TableError("a score needs every column of the real table, and rows in both tables.")
+        raise TableError("missing-column", "a score needs every column of the real table, and rows in both tables.")
     rng = np.random.default_rng(seed)
     return Scores(
         marginal_score(truth, made, largest, random_triples(list(largest), rng)),
@@ -84,7 +84,9 @@ def largest_codes(schema: Schema) -> dict[str, int]:
         elif isinstance(column, Integer):
             largest[name] = max((column.max, *column.special))
         else:
-            raise SchemaError(f'the 2018 scores need whole-number codes; "{name}" is no integer or code column.')
+            raise SchemaError(
+                "score-needs-codes", f'the 2018 scores need whole-number codes; "{name}" is no integer or code column.'
+            )
     return largest
 
 

@@ -38,7 +38,9 @@ def columns_of(table: pa.Table, schema: Schema) -> Columns:
     """Each column's own codes (the cells of its bins), whether or not the schema puts it in a group."""
     lacking = [name for name in schema.columns if name not in table.column_names]
     if lacking:
-        raise TableError(f'the score needs every column that the schema declares; the table lacks "{lacking[0]}".')
+        raise TableError(
+            "missing-column", f'the score needs every column that the schema declares; the table lacks "{lacking[0]}".'
+        )
     whole = table.combine_chunks()
     coded = {}
     for name, column in schema.columns.items():
@@ -178,7 +180,7 @@ def conjunction_score(real: IntArray, synthetic: IntArray, rng: np.random.Genera
 def _persons(table: pa.Table, person: str) -> IntArray:
     """Persons as whole numbers from 0 on."""
     if person not in table.column_names:
-        raise TableError(f'the score needs the column "{person}", which names a person.')
+        raise TableError("missing-column", f'the score needs the column "{person}", which names a person.')
     column = table[person].combine_chunks().dictionary_encode()
     indices = column.combine_chunks().indices if hasattr(column, "combine_chunks") else column.indices
     return np.asarray(indices, dtype=np.int64)

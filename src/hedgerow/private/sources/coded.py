@@ -29,7 +29,7 @@ def coded_rows(source: Source, encoding: Encoding, what: str) -> CodedTable:
         for name, codes in encoding.encode(batch).items():
             chunks[name].append(codes)
     if not any(len(codes) for codes in chunks[encoding.domain.names[0]]):
-        raise TableError(f"the {what} table has no rows.")
+        raise TableError("no-rows", f"the {what} table has no rows.")
     coded: CodedTable = {}
     for name in encoding.domain.names:
         coded[name] = np.concatenate(chunks.pop(name), dtype=encoding.domain[name].dtype)
@@ -40,5 +40,5 @@ def rows_of(table: CodedTable) -> int:
     """How many rows a coded table has; refused where it has none, because shares of nothing do not exist."""
     rows = len(next(iter(table.values()), ()))
     if not rows:
-        raise TableError("a table without rows cannot be compared.")
+        raise TableError("no-rows", "a table without rows cannot be compared.")
     return rows

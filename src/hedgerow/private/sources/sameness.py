@@ -23,8 +23,9 @@ def refuse_as_public(public: Any, table: Any) -> None:
     """What is learnt from a public table is not paid for, so the private table itself cannot be it."""
     if same_table(public, table):
         raise TableError(
+            "private-as-public",
             "the private table cannot be its own public one, nor can a part of it: what is learnt from a public table "
-            "is not paid for. Nothing was read. Hint: name a table that anyone may read, or none."
+            "is not paid for. Hint: name a table that anyone may read, or none.",
         )
 
 

@@ -76,7 +76,7 @@ def open_source(table: Any) -> Source:
         table = pa.Table.from_batches([pa.record_batch(table)])
     if hasattr(table, "__arrow_c_stream__"):
         return StreamSource(table)
-    raise TableError(f"a table cannot be read from a {type(table).__name__}; give {_KINDS}. Nothing was read.")
+    raise TableError("unknown-table-kind", f"a table cannot be read from a {type(table).__name__}; give {_KINDS}.")
 
 
 def open_synthetic(table: Any) -> Source:
@@ -101,22 +101,25 @@ def _open_path(given: str) -> Source:
         return open_database(given)
     path = Path(given)
     if not path.exists():
-        raise TableError(f'the table "{path}" does not exist. Nothing was read.')
+        raise TableError("no-such-table", f'the table "{path}" does not exist.')
     if path.is_dir():
         files = parquet_files(path)
         if not files:
-            raise TableError(f'the folder "{path}" holds no .parquet file. Nothing was read.')
+            raise TableError("no-parquet", f'the folder "{path}" holds no .parquet file.')
         return ParquetSource(path, files)
     name = path.name.lower()
     if path.stat().st_size == 0:
-        raise TableError(f'the table "{path}" is an empty file.')
+        raise TableError("empty-file", f'the table "{path}" is an empty file.')
     if name.endswith((".csv", ".csv.gz")):
         return CsvSource(path)
     if name.endswith((".parquet", ".pq")):
         return ParquetSource(path, [path])
     if name.endswith((".arrow", ".feather", ".ipc")):
         return IpcSource(path)
-    raise TableError(f'the kind of table "{path}" cannot be told from its name; give {_SUFFIXES}. Nothing was read.')
+    raise TableError(
+        "unknown-table-kind",
+        f'the kind of table "{path}" cannot be told from its name; give {_SUFFIXES}.',
+    )
 
 
 def _hidden(path: Path) -> bool:
@@ -148,11 +151,9 @@ class CsvSource:
             names = next(records, [])
             self._header_alone = not file.read(1) and next(records, None) is None
         if not names:
-            raise TableError(f"{self._what} has no header line.")
+            raise TableError("no-header", f"{self._what} has no header line.")
         if any("\0" in name or not _encodable(name) for name in names):
-            raise TableError(
-                f'the header of "{self._path}" is not UTF-8 text; save the file as UTF-8. No row was read.'
-            )
+            raise TableError("not-utf8", f'the header of "{self._path}" is not UTF-8 text; save the file as UTF-8.')
         return names
 
     def _refuse_damage(self) -> None:
@@ -165,7 +166,7 @@ class CsvSource:
                 _refuse_bytes(decoder, piece, self._what)
             _refuse_bytes(decoder, b"", self._what)
         if quotes % 2:
-            raise TableError(f"{self._what} has a quote that is never closed. Nothing was spent.")
+            raise TableError("open-quote", f"{self._what} has a quote that is never closed.")
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         from pyarrow import csv as arrow_csv
@@ -195,8 +196,9 @@ class CsvSource:
                     raise
                 row, expected, got = map(int, ragged.groups())
                 raise TableError(
+                    "ragged-row",
                     f"row {row} of {self._what} has {got} fields where the header has {expected}. "
-                    "Hint: a field that holds a comma must stand in quotes."
+                    "Hint: a field that holds a comma must stand in quotes.",
                 ) from None
 
 
@@ -225,7 +227,8 @@ class ParquetSource:
         for file in files[1:]:
             if set(self._names(file)) != set(self._header):
                 raise TableError(
-                    f'the files of {self._what} differ in their columns: "{files[0].name}", "{file.name}".'
+                    "files-differ",
+                    f'the files of {self._what} differ in their columns: "{files[0].name}", "{file.name}".',
                 )
 
     @staticmethod
@@ -339,7 +342,9 @@ class FrameSource:
         try:
             array = pa.array(values, from_pandas=True)
         except (pa.ArrowException, TypeError, ValueError):
-            raise TableError(f'the column "{name}" of the frame has a type that cannot be read.') from None
+            raise TableError(
+                "column-type", f'the column "{name}" of the frame has a type that cannot be read.'
+            ) from None
         return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
@@ -368,7 +373,7 @@ class StreamSource:
         if reader is not None:
             return reader
         if isinstance(self._table, pa.RecordBatchReader):
-            raise TableError("a RecordBatchReader can be read once only; make another, or give a table.")
+            raise TableError("read-once", "a RecordBatchReader can be read once only; make another, or give a table.")
         return pa.RecordBatchReader.from_stream(self._table)
 
 
@@ -376,7 +381,7 @@ def _refuse_bytes(decoder: codecs.IncrementalDecoder, piece: bytes, what: str) -
     try:
         decoder.decode(piece, final=not piece)
     except UnicodeDecodeError:
-        raise TableError(f"{what} is not UTF-8 text; save it as UTF-8. Nothing was spent.") from None
+        raise TableError("not-utf8", f"{what} is not UTF-8 text; save it as UTF-8.") from None
 
 
 def _sliced(batches: Any) -> Iterator[pa.RecordBatch]:
@@ -410,12 +415,13 @@ def _reading(what: str, expected: str = "it is damaged, incomplete, or of anothe
         yield
     except pa.ArrowMemoryError:
         raise TableError(
+            "unreadable-table",
             f"{what} cannot be read: it asks for more memory than there is, so it is damaged or holds too many rows in "
-            "one batch."
+            "one batch.",
         ) from None
     except MemoryError:
         raise
     except (pa.ArrowException, OSError, EOFError, UnicodeError, zlib.error, csv.Error) as error:
         code = getattr(error, "errno", None)
         reason = os.strerror(code).lower() if code else expected
-        raise TableError(f"{what} cannot be read: {reason}.") from None
+        raise TableError("unreadable-table", f"{what} cannot be read: {reason}.") from None

@@ -28,8 +28,9 @@ def _checked(name: str, array: pa.Array, what: str) -> pa.Array:
     try:
         looked_at.validate(full=True)
     except pa.ArrowException as problem:
-        fault = "holds text that is not UTF-8" if "UTF8" in str(problem) else "is damaged"
-        raise TableError(f'the column "{name}" of {what} {fault}. Nothing was spent.') from None
+        if "UTF8" in str(problem):
+            raise TableError("not-utf8", f'the column "{name}" of {what} holds text that is not UTF-8.') from None
+        raise TableError("damaged-column", f'the column "{name}" of {what} is damaged.') from None
     return _without_hidden_views(array)
 
 

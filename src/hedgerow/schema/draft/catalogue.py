@@ -33,14 +33,14 @@ def read_catalogue(path: Path) -> Findings:
     try:
         text = _COMMENT.sub(" ", path.read_text(encoding="utf-8-sig"))
     except UnicodeDecodeError:
-        raise OptionError(f'"{path.name}" is not UTF-8 text. Nothing was written.') from None
+        raise OptionError("not-utf8", f'"{path.name}" is not UTF-8 text.') from None
     enumerations = {_bare(name.split(".")[-1]).lower(): _strings(values) for name, values in _ENUM.findall(text)}
     found: Findings = {}
     for start in _TABLE.finditer(text):
         for name, declaration in _table(_enclosed(text, start.end() - 1), enumerations).items():
             found.setdefault(name, declaration)
     if not found:
-        raise OptionError(f'"{path.name}" holds no CREATE TABLE statement that can be read. Nothing was written.')
+        raise OptionError("no-create-table", f'"{path.name}" holds no CREATE TABLE statement that can be read.')
     return found
 
 

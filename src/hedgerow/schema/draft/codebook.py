@@ -27,7 +27,7 @@ def read_codebook(path: Path) -> Findings:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
-        raise OptionError(f'the codebook "{path.name}" is not UTF-8 text. Nothing was written.') from None
+        raise OptionError("not-utf8", f'the codebook "{path.name}" is not UTF-8 text.') from None
     first = text.partition("\n")[0]
     delimiter = max("\t;,", key=first.count)
     lines = csv.DictReader(text.splitlines(), delimiter=delimiter)
@@ -35,7 +35,8 @@ def read_codebook(path: Path) -> Findings:
     name_head = next((heads[name] for name in _NAMES if name in heads), None)
     if name_head is None:
         raise OptionError(
-            f'the codebook "{path.name}" needs a column called {" or ".join(_NAMES)}; it has {listing(heads)}.'
+            "codebook-heads",
+            f'the codebook "{path.name}" needs a column called {" or ".join(_NAMES)}; it has {listing(heads)}.',
         )
     findings: Findings = {}
     for line in lines:

@@ -29,7 +29,7 @@ def read_descriptor(path: Path) -> Findings:
     try:
         data = json.loads(path.read_text(encoding="utf-8-sig"))
     except (UnicodeDecodeError, json.JSONDecodeError):
-        raise OptionError(f'"{path.name}" is not JSON. Nothing was written.') from None
+        raise OptionError("not-json", f'"{path.name}" is not JSON.') from None
     if isinstance(data, dict):
         if "resources" in data or "fields" in data:
             return _frictionless(data)
@@ -38,8 +38,9 @@ def read_descriptor(path: Path) -> Findings:
         if "properties" in data:
             return read_json_schema(data)
     raise OptionError(
+        "unknown-descriptor",
         f'"{path.name}" is no descriptor that can be read: a Frictionless one has `resources` or `fields`, '
-        "a CSVW one `tableSchema` or `tables`, a JSON Schema `properties`. Nothing was written."
+        "a CSVW one `tableSchema` or `tables`, a JSON Schema `properties`.",
     )
 
 

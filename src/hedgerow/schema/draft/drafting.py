@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hedgerow.errors import OptionError, SchemaError, TableError, listing
+from hedgerow.errors import OptionError, SchemaError, TableError, listing, standing
 from hedgerow.schema.document import Flow, write_yaml
 from hedgerow.schema.draft.catalogue import read_catalogue
 from hedgerow.schema.draft.codebook import read_codebook
@@ -41,8 +41,17 @@ def draft_schema(
     header: Sequence[str], sources: Sequence[str], *, dataset: str | None = None, public_batches: Batches | None = None
 ) -> Draft:
     """Names come from the header, domains from the sources (earlier ones win), never from the private rows."""
+    with standing(lambda: "Nothing was written."):
+        return _drafted(header, sources, dataset, public_batches)
+
+
+def _drafted(
+    header: Sequence[str], sources: Sequence[str], dataset: str | None, public_batches: Batches | None
+) -> Draft:
     if len(set(header)) != len(header):
-        raise TableError("the table has two columns of the same name; a schema cannot tell them apart.")
+        raise TableError(
+            "duplicate-column", "the table has two columns of the same name; a schema cannot tell them apart."
+        )
     said = [(source, read_source(source, public_batches)) for source in sources]
     columns = {name: complete(_put_together(name, said)) for name in header}
     for name, declaration in columns.items():
@@ -55,13 +64,13 @@ def read_source(source: str, public_batches: Batches | None) -> Findings:
     """What one source says, by column. The kind of source follows from how it is written."""
     if source.startswith("public:"):
         if public_batches is None:
-            raise OptionError(f'"{source}" needs a way to open public tables.')
+            raise OptionError("public-table-not-opened", f'"{source}" needs a way to open public tables.')
         return read_public_table(public_batches(source.removeprefix("public:")))
     path = Path(source)
     if ":" in source and not path.exists() and "/" not in source:
         return read_model(source)
     if not path.is_file():
-        raise OptionError(f'the source "{source}" is not a file. Nothing was written.')
+        raise OptionError("no-such-source", f'the source "{source}" is not a file.')
     return _reader(path)(path)
 
 
@@ -76,8 +85,9 @@ def _reader(path: Path) -> Callable[[Path], Findings]:
     ending = path.suffix.lower()
     if ending not in readers:
         raise OptionError(
+            "unknown-source",
             f'"{path.name}" is not a source that can be read; sources: {listing(readers, most=20)}, module:Model, '
-            "public:TABLE. Nothing was written."
+            "public:TABLE.",
         )
     return readers[ending]
 
@@ -99,7 +109,7 @@ def _check(name: str, declaration: Declaration) -> None:
     try:
         Schema(columns={name: declaration})
     except SchemaError as error:
-        raise SchemaError(f"{declaration.get('source', 'the draft')}: {error} Nothing was written.") from None
+        raise SchemaError(error.code, f"{declaration.get('source', 'the draft')}: {error}") from None
 
 
 def _write(dataset: str | None, columns: dict[str, Declaration], sources: Sequence[str]) -> str:

@@ -26,7 +26,7 @@ def _metadata(path: Path) -> Any:
         import pyreadstat
     except ImportError:
         raise OptionError(
-            "reading SPSS, Stata and SAS labels needs pyreadstat: pip install 'hedgerow[draft]'."
+            "missing-package", "reading SPSS, Stata and SAS labels needs pyreadstat: pip install 'hedgerow[draft]'."
         ) from None
     ending = path.suffix.lower()
     readers: dict[str, Any] = {
@@ -46,7 +46,7 @@ def _metadata(path: Path) -> Any:
     try:
         return readers[ending](str(path), **options)[1]
     except Exception:  # the reader's own text could quote the file's content
-        raise OptionError(f'"{path.name}" cannot be read as a {path.suffix} file. Nothing was written.') from None
+        raise OptionError("cannot-read", f'"{path.name}" cannot be read as a {path.suffix} file.') from None
 
 
 def _declaration(about: Any, name: str) -> Declaration:

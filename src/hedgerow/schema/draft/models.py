@@ -19,9 +19,7 @@ def read_model(source: str) -> Findings:
         model = getattr(importlib.import_module(module_name), class_name)
         described = model.model_json_schema()
     except ImportError:
-        raise OptionError(
-            f'the module "{module_name}" of "{source}" cannot be imported. Nothing was written.'
-        ) from None
+        raise OptionError("cannot-import", f'the module "{module_name}" of "{source}" cannot be imported.') from None
     except AttributeError:
-        raise OptionError(f'"{source}" is not a Pydantic model. Nothing was written.') from None
+        raise OptionError("not-a-pydantic-model", f'"{source}" is not a Pydantic model.') from None
     return read_json_schema({"properties": {}, **described})

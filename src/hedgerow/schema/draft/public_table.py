@@ -26,7 +26,7 @@ def read_public_table(batches: Iterable[pa.RecordBatch]) -> Findings:
         for name in batch.schema.names:
             seen.setdefault(name, _Seen()).look(batch.column(name))
     if not seen:
-        raise TableError("a public table without rows says nothing. Nothing was written.")
+        raise TableError("no-rows", "a public table without rows says nothing.")
     return {name: column.declaration() for name, column in seen.items()}
 
 

@@ -44,7 +44,9 @@ def load(name: str) -> Preset:
     """A preset by its name, with or without `preset:` in front."""
     name = name.removeprefix(PREFIX)
     if name not in names():
-        raise SchemaError(f'unknown preset "{name}"; presets: {listing(names())}.{suggestion(name, names())}')
+        raise SchemaError(
+            "unknown-preset", f'unknown preset "{name}"; presets: {listing(names())}.{suggestion(name, names())}'
+        )
     return _read(name)
 
 

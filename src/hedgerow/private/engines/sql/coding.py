@@ -94,9 +94,10 @@ def _person(database: Database, column: Any, name: str) -> Any:
     """The bytes that spell a person, in hexadecimal; null or spaces alone for nobody."""
     if not (column.type().is_string() or column.type().is_binary()):
         raise TableError(
+            "person-type",
             f'the column "{name}", which names a person, has the type "{column.type()}"; a database can only bound '
-            "persons that are named by text, bytes, whole numbers or decimals. Nothing was spent. Hint: give a view in "
-            "which the column is text, or raise --max-memory so that rows are bounded here."
+            "persons that are named by text, bytes, whole numbers or decimals. Hint: give a view in "
+            "which the column is text, or raise --max-memory so that rows are bounded here.",
         )
     return database.hexadecimal(column)
 
@@ -114,8 +115,9 @@ def _code_map(
         memory -= batch.num_rows * 8 * (1 + len(attributes))
         if memory < 0:
             raise LimitError(
-                f"{' × '.join(block.columns)} has more distinct values than fit --max-memory. Nothing was spent. Hint: "
-                "give a view in which it is rounded, or raise --max-memory."
+                "too-many-values",
+                f"{' × '.join(block.columns)} has more distinct values than fit --max-memory. Hint: "
+                "give a view in which it is rounded, or raise --max-memory.",
             )
         numbers.append(batch.column("number").to_numpy())
         coded.append(block.encode(_original(batch, block.columns, columns)).codes)

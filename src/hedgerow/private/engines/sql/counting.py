@@ -34,7 +34,9 @@ class CountsInPlace:
         (found,) = database.fetch_all(table.agg(rows=count, **lowest)).to_pylist()
         if found["rows"] and min(found.values()) <= UNKNOWN:
             raise TableError(
-                f"{database.what} was changed while it was read. Hint: run again, on a copy if it changes all the time."
+                "table-changed",
+                f"{database.what} was changed while it was read. "
+                "Hint: run again, on a copy if it changes all the time.",
             )
         self._dense = most_dense(found["rows"])
         weakref.finalize(self, _forget, database, table).atexit = False  # a session that ends forgets by itself

@@ -90,9 +90,10 @@ class Database:
             spelled = _spelled(self._given[column])
             if spelled.type().is_string() and not self._compared_as_written(column):
                 raise TableError(
+                    "person-collation",
                     f'the column "{column}", which names a person, holds texts that {self.name} takes for equal '
-                    "although they are written differently. Nothing was spent. Hint: give a view in which it is plain "
-                    "text that is written in one way."
+                    "although they are written differently. Hint: give a view in which it is plain "
+                    "text that is written in one way.",
                 )
             return _readable(self._given, {column: spelled})
 
@@ -138,7 +139,9 @@ class Database:
                 reason = "it holds a value that no program here can hold"
             if reason is None:
                 raise
-            raise TableError(f"{self.what} cannot be used: {reason}. Nothing was changed there.") from None
+            raise TableError(
+                "database-failed", f"{self.what} cannot be used: {reason}. Nothing was changed there."
+            ) from None
 
     def _next_name(self) -> str:
         """No two sessions share a name, also where they can see each other's tables."""
@@ -146,7 +149,7 @@ class Database:
         return f"hedgerow_{self._secret}_{self._held}"
 
     def _bad_location(self) -> TableError:
-        return TableError(f"a table in {self.name} is named {self.form}. Nothing was read.")
+        return TableError("bad-table-name", f"a table in {self.name} is named {self.form}.")
 
 
 def count(table: Any) -> Any:
@@ -197,7 +200,9 @@ def _readable(table: Any, spelled: Mapping[str, Any] | None = None) -> Any:
             continue
         column = table[name]
         if kind.is_nested():
-            raise TableError(f'the column "{name}" has the type "{kind}", which no kind of column holds.')
+            raise TableError(
+                "column-type", f'the column "{name}" has the type "{kind}", which no kind of column holds.'
+            )
         if kind.is_decimal() and (kind.precision is None or kind.scale is None):
             column = column.cast("float64")
         elif kind.is_date() or kind.is_timestamp():

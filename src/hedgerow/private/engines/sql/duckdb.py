@@ -25,7 +25,7 @@ class DuckDB(Database):
         if not file or not table:
             raise self._bad_location()
         if not Path(file).is_file():
-            raise TableError(f'the database "{file}" does not exist. Nothing was read.')
+            raise TableError("no-such-table", f'the database "{file}" does not exist.')
         self._spill = SpillFolder("hedgerow-duckdb-")
         backend = ibis.duckdb.connect(
             ":memory:",

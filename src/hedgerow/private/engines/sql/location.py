@@ -31,20 +31,22 @@ def open_database(url: str, memory: int = 4 << 30) -> Database:
     scheme = url.split("://")[0]
     if scheme not in _DATABASES:
         raise TableError(
-            f'there is no engine for "{scheme}://"; engines: {listing(f"{name}://" for name in _DATABASES)}. '
-            "Nothing was read."
+            "unknown-engine",
+            f'there is no engine for "{scheme}://"; engines: {listing(f"{name}://" for name in _DATABASES)}.',
         )
     if "?" in url or "#" in url or _has_password(url):
         raise TableError(
-            "a URL of a table holds no password and no options. Nothing was read. Hint: credentials belong in the "
-            "environment or the driver's own files (for PostgreSQL, PGPASSWORD or ~/.pgpass)."
+            "credentials-in-url",
+            "a URL of a table holds no password and no options. Hint: credentials belong in the "
+            "environment or the driver's own files (for PostgreSQL, PGPASSWORD or ~/.pgpass).",
         )
     module, name = _DATABASES[scheme]
     try:
         database: type[Database] = getattr(importlib.import_module(module), name)
     except ImportError:
         raise TableError(
-            f'tables behind {scheme}:// need further packages. Nothing was read. Hint: pip install "hedgerow[engines]".'
+            "missing-package",
+            f'tables behind {scheme}:// need further packages. Hint: pip install "hedgerow[engines]".',
         ) from None
     return database(url.split("://", 1)[1], memory)
 
