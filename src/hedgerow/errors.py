@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import difflib
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
@@ -150,6 +149,8 @@ def visible(text: str, keep: str = "") -> str:
     """
     if text.isprintable():
         return text
+    import unicodedata
+
     return "".join(
         f"⟨U+{ord(letter):04X}⟩"
         if unicodedata.category(letter) in _UNSEEN and letter not in keep and letter not in _JOINERS
