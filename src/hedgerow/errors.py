@@ -142,6 +142,11 @@ def listing(names: Iterable[str], most: int = 12) -> str:
     return ", ".join(shown[:most]) + (f", … ({rest} more)" if rest > 0 else "")
 
 
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """1 row, 2,000 rows."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def visible(text: str, keep: str = "") -> str:
     """The text with controls, marks of direction and other letters that cannot be seen spelled as ⟨U+202E⟩.
 

@@ -13,12 +13,12 @@ from hedgerow.methods.independent import Independent
 from hedgerow.private.engines import open_engine
 from hedgerow.private.evaluate.misfits import count_misfits
 from hedgerow.private.ledger import Ledger, confirm_entry
-from hedgerow.private.look import looked_at
-from hedgerow.progress import Progress
+from hedgerow.private.look import misfit_queries
+from hedgerow.progress import Limits, Progress
 from hedgerow.release.bundle import verify
 from hedgerow.run import Run, synthesize
 from hedgerow.schema import Schema
-from hedgerow.schema.fits import Fits, can_misfit
+from hedgerow.schema.fits import Looked, can_misfit
 from refusals import refused
 
 BUDGET = Budget(1.0, 1e-6)
@@ -107,6 +107,28 @@ def test_the_look_is_part_of_the_whole_and_verifies(tmp_path):
     assert found.misfits == made.misfits
 
 
+def test_a_run_that_begins_in_epsilon_pays_its_look_in_epsilon(tmp_path):
+    made = synthesize(trips(yellow=0), TAXIS, BUDGET, "dpsyn")
+    look, *rest = made.certificate.charges
+    assert (look.purpose, look.mechanism, float(look.amount.exact_epsilon)) == ("look", "laplace", pytest.approx(0.02))
+    assert made.certificate.whole.units  # what the method exchanged
+    assert rest[-1].mechanism == "gaussian"
+    assert made.certificate.spent == made.certificate.whole
+    made.save(tmp_path / "r.release")
+    assert verify(tmp_path / "r.release")[0].misfits == made.misfits
+
+
+@pytest.mark.parametrize("method", ["aim", "dpsyn", "field-groups", "hedge", "match3", "mwem", "rdt"])
+def test_what_a_method_refuses_costs_not_even_the_look(method, tmp_path):
+    ledger, journal = tmp_path / "ledger", tmp_path / "j"
+    Ledger.create(ledger, "taxis", Budget(3.0, 1e-5))
+    tight = Limits(memory=1)
+    with refused("counts-too-large", "Nothing was spent"):
+        synthesize(trips(yellow=0), TAXIS, BUDGET, method, ledger=ledger, journal=journal, limits=tight)
+    assert debits(ledger) == []
+    assert not journal.exists()
+
+
 def test_codes_alone_are_not_looked_at():
     schema = Schema.parse("columns: {a: {type: code, size: 3}}")
     assert not can_misfit(schema)
@@ -138,17 +160,31 @@ def test_every_kind_of_column_is_counted_as_its_encoder_says(where, tmp_path):
         with duckdb.connect(str(path)) as base:
             base.register("rows", table)
             base.execute("CREATE TABLE t AS SELECT * FROM rows")
-        engine = open_engine(f"duckdb://{path}/t", memory=1 << 26)
+        engine = open_engine(f"duckdb://{path}/t", memory=0)  # where it lies
     else:
         engine = open_engine(table)
-    schema = Schema.from_dict({**ODD.to_dict(), "max_rows_per_person": 3})  # nobody has more: every row counts
-    encoding = Fits(schema)
+    declared = {**ODD.to_dict(), "max_rows_per_person": 3}  # nobody has more: every row counts
+    schema = Schema.from_dict({**declared, "groups": [{"columns": ["kind", "well"], "allowed": [["low", "true"]]}]})
+    encoding = Looked(schema)
     engine.prepare(encoding)
-    total, *counts = [int(np.asarray(answer.opened())[0]) for answer in engine.count(looked_at(encoding))]
-    exact = {m.columns[0]: m.blank + m.unread + m.outside for m in count_misfits(table.to_batches(), schema)}
+    queries = misfit_queries(encoding.domain, encoding.fits)
+    total, *counts = [int(np.asarray(answer.opened())[0]) for answer in engine.count(queries)]
+    exact = {m.columns[0]: m.blank + m.unread + m.outside for m in count_misfits(table.to_batches(), ODD)}
     assert total == table.num_rows
-    assert dict(zip(encoding.columns, counts, strict=True)) == {n: exact[n] for n in ODD.columns if n != "grade"}
-    assert "grade" not in encoding.columns  # “other” holds everything
+    assert dict(zip(encoding.fits, counts, strict=True)) == {n: exact[n] for n in ODD.columns if n != "grade"}
+    assert "grade" not in encoding.fits  # “other” holds everything
+    plain = schema.encoding()
+    batch = table.select(plain.columns)
+    assert all(np.array_equal(codes, encoding.encode(batch)[name]) for name, codes in plain.encode(batch).items())
+
+
+def test_a_column_named_like_the_one_that_tells_what_fits():
+    declared = {"values": ["1"], "type": "category"}
+    schema = Schema.from_dict({"columns": {"a fits": declared, "a": declared}})
+    assert len(set(Looked(schema).domain.names)) == 4
+    table = pa.table({"a fits": ["1"] * 900, "a": ["2"] * 900})
+    made = synthesize(table, schema, BUDGET, "independent", allow_misfits=["a"])
+    assert [each.share > 0.5 for each in made.misfits.columns] == [False, True]
 
 
 @pytest.mark.parametrize("delta", [1e-6, 0.0])

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from hedgerow.compare import Plan
     from hedgerow.compare.grid import Row
 
-DEFAULT_METRICS = ("tvd1", "tvd2", "tvd3", "k_marginal", "range3", "conjunctions", "subsample")
-
 
 def compare(
     table: Annotated[str, typer.Argument(help="The private table.")],
@@ -41,7 +39,8 @@ def compare(
         list[str] | None, typer.Option("--table", help="A synthetic table made elsewhere, NAME@ε=FILE; repeatable.")
     ] = None,
     metrics: Annotated[
-        str | None, typer.Option(help="As for evaluate; default tvd1 to tvd3, k_marginal, range3, and a few more.")
+        str | None,
+        typer.Option(help="As for evaluate; default those that are soon computed, and with --target the classifiers."),
     ] = None,
     public: Annotated[
         str | None, typer.Option(help="A public table of the same columns, for methods that use one.")
@@ -62,10 +61,10 @@ def compare(
     from hedgerow.cli.ledger import say_what_is_torn
     from hedgerow.compare import ForeignTable, Plan
     from hedgerow.compare import compare as compare_methods
-    from hedgerow.private.evaluate.evaluation import settled_metrics
+    from hedgerow.private.evaluate.evaluation import compared_metrics, settled_metrics
 
     with unread():
-        wanted = words(metrics) if metrics is not None else [*DEFAULT_METRICS, *(["svm", "boosting"] if target else [])]
+        wanted = words(metrics) if metrics is not None else compared_metrics(target)
         plan = Plan(
             table=table,
             schema=schema,

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from hedgerow.cli.options import AllowColumn, Json, Quiet, words
-from hedgerow.errors import unread
+from hedgerow.errors import counted, unread
 from hedgerow.private.evaluate import METRICS
 
 PRIVATE = (
@@ -22,7 +22,8 @@ def evaluate(
     real: Annotated[str, typer.Argument(help="The private table.")],
     synthetic: Annotated[str, typer.Argument(help="The synthetic table.")],
     schema: Annotated[
-        Path, typer.Option("-s", "--schema", help="The schema, or the release (.release) that holds it.")
+        list[str],
+        typer.Option("-s", "--schema", help="The schema (presets after a file), or the release that holds it."),
     ],
     metrics: Annotated[
         str | None,
@@ -57,7 +58,7 @@ def evaluate(
             inputs: dict[str, str | Path | None] = {
                 "private table": real,
                 "synthetic table": synthetic,
-                "schema": schema,
+                "schema": schema[0],
                 "ledger": ledger,
             }
             check_outputs([(report, PAGE)], inputs, overwrite=overwrite)
@@ -68,7 +69,7 @@ def evaluate(
     found = evaluate_tables(
         real,
         synthetic,
-        schema,
+        schema[0] if len(schema) == 1 else tuple(schema),
         metrics=list(chosen.values()),
         target=target,
         identifiers=known,
@@ -82,7 +83,8 @@ def evaluate(
         return
     print(PRIVATE)
     rows = found["rows"]
-    print(f"{rows['real']:,} real rows, {rows['synthetic']:,} synthetic rows, {found['columns']} columns")
+    sides = f"{counted(rows['real'], 'real row')}, {counted(rows['synthetic'], 'synthetic row')}"
+    print(f"{sides}, {counted(found['columns'], 'column')}")
     for name, figure in shown_figures(chosen.values()).items():
         print(f"{name:18} {figure.text(found[name]):>8}  {figure.meaning}{figure.sampled(found['attributes'])}")
     if report is not None:

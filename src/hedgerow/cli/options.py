@@ -8,6 +8,14 @@ import typer
 
 from hedgerow.errors import OptionError
 
+SchemaNames = Annotated[
+    list[str],
+    typer.Option(
+        "-s",
+        "--schema",
+        help="What the columns may hold: a file, or preset:NAME; a preset after a file gives it groups, bins, options.",
+    ),
+]
 SchemaName = Annotated[str, typer.Option("-s", "--schema", help="What the columns may hold: a file, or preset:NAME.")]
 Delta = Annotated[float, typer.Option(help="0 gives pure ε with Laplace noise.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]

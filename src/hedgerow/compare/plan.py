@@ -14,6 +14,7 @@ from hedgerow.budget.amounts import Budget
 from hedgerow.compare.origin import Origin, digest_of, digest_of_table, origin, package_digest
 from hedgerow.errors import OptionError
 from hedgerow.methods.method import Method
+from hedgerow.private.engines.elsewhere import engine_elsewhere
 from hedgerow.progress import Limits
 from hedgerow.run.request import Request, chosen_method
 
@@ -120,9 +121,15 @@ class Plan:
     def origin(self, source: str, method: str | None = None, epsilon: float | None = None) -> Origin:
         """The code and the options that make a cell; `source` is that of Hedgerow."""
         if method is None or epsilon is None:
-            return origin(source, self.metrics)
-        made = origin(source, (method, *self.metrics), self.method(method, epsilon), self.options.get(method))
+            return origin(source, self._outside)
+        made = origin(source, (method, *self._outside), self.method(method, epsilon), self.options.get(method))
         return {**made, "max_memory": self.max_memory}
+
+    @property
+    def _outside(self) -> tuple[str, ...]:
+        """What may be made elsewhere, methods aside: metrics, and where the tables live."""
+        engines = [engine_elsewhere(table) for table in (self.table, self.public)]
+        return (*self.metrics, *(name for name in engines if name is not None))
 
     def method(self, name: str, epsilon: float) -> Method:
         """A method with the options of the plan, and those of its preset."""

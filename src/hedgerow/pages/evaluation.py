@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hedgerow.coded.domain import Counts
+from hedgerow.errors import counted
 from hedgerow.pages.charts import MADE, REAL, Bar, heat_map, key, rows_of_bars
 from hedgerow.pages.distributions import Distribution
 from hedgerow.pages.markup import Content, Markup, joined, tag
@@ -82,9 +83,9 @@ def evaluation_page(view: EvaluationView) -> str:
         tag("h1", f"How close is the synthetic {view.name} to the real one?"),
         tag(
             "p",
-            f"{view.rows['real']:,} real rows beside {view.rows['synthetic']:,} synthetic rows, "
-            f"{view.columns} columns. Everything here is computed from real rows without noise. Keep it as you keep "
-            "the table; a method or an ε that is chosen by it is not covered by the guarantee.",
+            f"{counted(view.rows['real'], 'real row')} beside {counted(view.rows['synthetic'], 'synthetic row')}, "
+            f"{counted(view.columns, 'column')}. Everything here is computed from real rows without noise. Keep it as "
+            "you keep the table; a method or an ε that is chosen by it is not covered by the guarantee.",
         ),
         contents((name, title) for name, title, _ in parts),
         [section(name, title, content) for name, title, content in parts],

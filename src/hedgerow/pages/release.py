@@ -141,7 +141,7 @@ def _budget(release: Release) -> Markup:
     parts = []
     spent: dict[str, float] = {}
     for number, charge in enumerate(certificate.charges, start=1):
-        share = share_of_whole(charge, certificate.whole)
+        share = share_of_whole(charge, certificate)
         spent[charge.purpose] = spent.get(charge.purpose, 0.0) + share
         tip = f"step {number}: {PURPOSES[charge.purpose]}\n{_asked(charge)}\n{100 * share:.2f} % of the budget"
         parts.append((share, colour(order.index(charge.purpose)), tip))
@@ -314,7 +314,7 @@ def _certificate(release: Release) -> Markup:
             _asked(charge),
             f"{charge.sensitivity:.4g}",
             f"{charge.scale:.4g}",
-            f"{100 * share_of_whole(charge, certificate.whole):.3f} %",
+            f"{100 * share_of_whole(charge, certificate):.3f} %",
         ]
         for number, charge in enumerate(certificate.charges, start=1)
     ]

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 MANIFEST, SIGNATURE = OUTSIDE = ("manifest.json", "signature.json")
 """Members that come last, and that the manifest does not list."""
+MANY_UNDECLARED = 0.2
+"""A part of the rows that is worth a word where they hold no declared value."""
 DOUBTFUL_ROWS = 100_000
 """Rows that are drawn at most where nobody said how many and the estimate is mostly noise."""
 MOST_ROWS = 1 << 40
@@ -141,13 +143,32 @@ class Release:
     @property
     def doubts(self) -> list[str]:
         """Why the guarantee promises little to a table of this size; the certificate says what its size alone says."""
-        delta = self.certificate.budget.delta
-        if self.certificate.void or self.rows_are_noise or delta * self.model.total <= 1:
+        if self.rows_are_noise:
             return []
-        return [
-            f"δ = {delta:g} is more than 1 divided by the estimated number of rows, {self.model.total:,.0f}: "
-            "publishing one of them as it is would keep it."
+        said = [
+            f"about {100 * share:.0f} % of the rows hold a value of {name} that the schema does not declare (an "
+            "estimate from noisy counts); such values do not come back."
+            for name, share in self.undeclared.items()
         ]
+        delta = self.certificate.budget.delta
+        if not self.certificate.void and delta * self.model.total > 1:
+            said.append(
+                f"δ = {delta:g} is more than 1 divided by the estimated number of rows, {self.model.total:,.0f}: "
+                "publishing one of them as it is would keep it."
+            )
+        return said
+
+    @property
+    def undeclared(self) -> dict[str, float]:
+        """Attributes of which the model says that many rows hold no declared value, with their estimated share."""
+        found = {}
+        for block in self.encoding.blocks:
+            cell = block.undeclared
+            if cell is not None:
+                counts = self.model.marginal((block.names[0],))
+                if counts[cell] > MANY_UNDECLARED * max(1.0, float(counts.sum())):
+                    found[block.names[0]] = float(counts[cell] / counts.sum())
+        return found
 
     def batches(self, rows: int | None = None, seed: int = 0) -> Iterator[pa.Table]:
         """Rows some at a time, from blocks of 2²⁰; block b depends only on the release, the seed, b and its size."""

@@ -28,7 +28,7 @@ from hedgerow.coded.measurement import Answer, Measurement
 from hedgerow.curator import PRINTED
 from hedgerow.errors import HedgerowError, ReleaseError
 from hedgerow.release import editions
-from hedgerow.schema.fits import Fits
+from hedgerow.schema.fits import looked_at
 
 if TYPE_CHECKING:
     from hedgerow.schema import Schema
@@ -84,9 +84,14 @@ class Certificate:
     def guarantee(self) -> Guarantee | None:
         """(ε, δ) of the whole amount that the run was given, or None for a release that was voided.
 
-        How much of it was spent may depend on the answers, and a filter bounds nothing but the whole.
+        How much of it was spent may depend on the answers, and a filter bounds nothing but the whole. Where ε was
+        spent directly, so may what was exchanged for μ²: then it is the budget itself.
         """
-        return None if self.void else guarantee(self.whole, self.budget.delta)
+        if self.void:
+            return None
+        if self.whole.is_direct:
+            return Guarantee(self.budget.epsilon, self.budget.delta, None)
+        return guarantee(self.whole, self.budget.delta)
 
     @property
     def unit(self) -> str:
@@ -113,6 +118,11 @@ class Certificate:
         else:
             said.append(f'It is debited in the ledger of "{self.ledger["dataset"]}".')
         said.append("The noise comes from AES-256 in counter mode, so the guarantee is computational to that extent.")
+        if self.whole.is_direct:
+            rest = " and the rest of ε, with δ, in μ²" if self.whole.units else ""
+            said.append(
+                f"Laplace noise was paid for in ε ({float(self.whole.exact_epsilon):.6g} of it){rest}; the two add up."
+            )
         if self.spent != self.whole:
             said.append(
                 "Not all of the budget was spent. The guarantee is that of the whole: when to stop may depend on the "
@@ -306,7 +316,7 @@ def _check_totals(certificate: Certificate, stated: Mapping[str, Any]) -> None:
     currency = certificate.whole.currency
     if (currency is Currency.PURE) != (budget.currency is Currency.PURE):
         raise ReleaseError("certificate-currency", "the certificate's currency does not fit its budget.")
-    allowed = whole(budget, certificate.whole.exact_delta, currency)
+    allowed = whole(budget, certificate.whole.exact_delta, currency, certificate.whole.exact_epsilon)
     if not spent <= certificate.whole or not certificate.whole <= allowed:
         raise ReleaseError("certificate-overspent", "the charges add up to more than the budget.")
     if not covers(budget, certificate.whole):
@@ -327,7 +337,7 @@ def _check_answers(certificate: Certificate, answers: Sequence[Answer], schema: 
             "answers-not-listed", "the release holds answers that the certificate does not list, or lacks some."
         )
     sizes = {attribute.name: attribute.size for attribute in schema.encoding().domain}
-    looked = ((), *((name,) for name in Fits(schema).columns))
+    looked = ((), *((name,) for name in looked_at(schema)))
     bought: set[str] = set()
     for number, (charge, answer) in enumerate(zip(certificate.charges, answers, strict=True), start=1):
         expected = {
@@ -405,6 +415,10 @@ def second_opinion(certificate: Certificate) -> float | None:
             dominating = 1 / math.sqrt(gdp_cost_of_exponential(scale))
             loss = pld.from_gaussian_mechanism(dominating, value_discretization_interval=grid)
         composed = composed.compose(loss.self_compose(count) if count > 1 else loss)
+    direct = float(certificate.whole.exact_epsilon - certificate.spent.exact_epsilon)
+    if direct > 0:
+        worst = common.DifferentialPrivacyParameters(direct, 0.0)
+        composed = composed.compose(pld.from_privacy_parameters(worst, value_discretization_interval=grid))
     rest = certificate.whole.value - certificate.spent.value
     if rest > 0 and pure:
         worst = common.DifferentialPrivacyParameters(rest, 0.0)
@@ -422,7 +436,7 @@ def _width_of_losses(spent: Amount) -> float:
     if spent.currency is Currency.PURE:
         return 2 * spent.value
     squared = spent.value if spent.currency is Currency.GDP else 2 * spent.value
-    return squared + 20 * math.sqrt(squared)
+    return squared + 20 * math.sqrt(squared) + 2 * float(spent.exact_epsilon)
 
 
 # ---------------------------------------------------------------- plain values
@@ -430,11 +444,12 @@ def _width_of_losses(spent: Amount) -> float:
 
 def _amount_to_json(amount: Amount) -> dict[str, Any]:
     """Units as text, because they exceed what other readers of JSON hold exactly; the value for people."""
-    return {"units": str(amount.units), "delta_units": str(amount.delta_units), "value": amount.value}
+    said = {"units": str(amount.units), "delta_units": str(amount.delta_units), "value": amount.value}
+    return said | ({"epsilon_units": str(amount.epsilon_units)} if amount.is_direct else {})
 
 
 def _amount_from_json(currency: Currency, data: Mapping[str, Any]) -> Amount:
-    return Amount(currency, int(data["units"]), int(data["delta_units"]))
+    return Amount(currency, int(data["units"]), int(data["delta_units"]), int(data.get("epsilon_units", 0)))
 
 
 def _ledger_from_json(data: Mapping[str, Any], edition: str) -> dict[str, Any]:
@@ -470,6 +485,10 @@ def _charge_from_json(currency: Currency, data: Mapping[str, Any]) -> Charge:
     )
 
 
-def share_of_whole(charge: Charge, whole_amount: Amount) -> float:
-    """The part of the budget that a charge took, for display."""
-    return float(Fraction(charge.amount.units, whole_amount.units))
+def share_of_whole(charge: Charge, certificate: Certificate) -> float:
+    """The part of the budget that a charge took, for display; of ε where some of it was spent directly."""
+    amount, whole_amount = charge.amount, certificate.whole
+    direct = float(whole_amount.exact_epsilon) / certificate.budget.epsilon
+    if amount.is_direct:
+        return float(amount.exact_epsilon) / certificate.budget.epsilon
+    return (1 - direct) * float(Fraction(amount.units, whole_amount.units))

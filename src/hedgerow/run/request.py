@@ -27,13 +27,12 @@ from hedgerow.release.bundle import Release
 from hedgerow.run.outputs import Outputs
 from hedgerow.run.run import Run, rehearse
 from hedgerow.schema import Schema
-from hedgerow.schema.fits import can_misfit
-from hedgerow.schema.presets import PREFIX, load
+from hedgerow.schema.presets import find
 
 
 def synthesize(
     table: Any,
-    schema: Schema | str | Path,
+    schema: Schema | str | Path | Sequence[str | Path],
     budget: Budget,
     method: Method | str = DEFAULT,
     *,
@@ -46,6 +45,7 @@ def synthesize(
     journal: str | Path | Claim | None = None,
     resume: bool = False,
     allow_misfits: Sequence[str] = (),
+    rows: int | None = None,
 ) -> Release:
     """Make a release of a private table.
 
@@ -59,6 +59,8 @@ def synthesize(
     the answers in it are used instead of new ones. Remove it when the release is saved. One run at a
     time writes to it. Where clearly more values of a column than the schema's `max_misfits` fit nothing declared, the
     run ends with a MisfitError after a small look, which stays paid for; `allow_misfits` names columns that may.
+    `rows` is how many will be drawn, where that is known beforehand (never the true number): a
+    method that needs the number for nothing else then spends nothing on it.
     """
     request = Request(
         table=table,
@@ -73,6 +75,7 @@ def synthesize(
         journal=journal,
         resume=resume,
         allow_misfits=tuple(allow_misfits),
+        rows=rows,
     )
     return request.checked().release(progress)
 
@@ -83,8 +86,11 @@ class Request:
 
     table: Any
     """A path, a URL, a frame, or anything with the Arrow C interface."""
-    schema: Schema | str | Path
-    """What the columns may hold: the schema, its file, or `preset:NAME`, which holds options of methods too."""
+    schema: Schema | str | Path | Sequence[str | Path]
+    """What the columns may hold: the schema, its file, or `preset:NAME`, which holds options of methods too.
+
+    Of several the first says what the columns hold; further ones are presets that give it structure.
+    """
     budget: Budget
     method: Method | str = DEFAULT
     """A method, or the name of one."""
@@ -105,6 +111,8 @@ class Request:
     """Whether to go on with the answers in the journal."""
     allow_misfits: tuple[str, ...] = ()
     """Columns whose values need not fit what is declared."""
+    rows: int | None = None
+    """How many rows will be drawn, where that is known beforehand: no budget then buys their number."""
     outputs: Outputs | None = None
     """The files that will be written."""
 
@@ -139,6 +147,8 @@ class Request:
                     "unknown-column",
                     f'misfits are allowed in "{column}", which is no column.{suggestion(column, schema.columns)}',
                 )
+        if hasattr(method, "bound"):
+            method = method.bound(schema)  # options in the table's own values
         books = None if self.ledger is None else self._opened(Ledger(self.ledger), schema, method)
         return Checked(self, schema, method, books)
 
@@ -170,6 +180,8 @@ class Request:
             "key": outputs.key,
         }
         named = {what: given for what, given in inputs.items() if isinstance(given, str | Path)}
+        if isinstance(self.schema, list | tuple):
+            named |= {f"schema {number}": each for number, each in enumerate(self.schema, start=1)}
         begun = journal.begun if isinstance(journal, Claim) else self.resume and journal.exists()
         outputs.check(named, self.seed, void=self.unsafe_noise_seed is not None, resume=self.resume, begun=begun)
 
@@ -215,8 +227,8 @@ class Checked:
     def _made(self, progress: Progress | None) -> Release:
         asked, table = self.request, self.request.table
         run = self._run(progress or Progress(asked.limits))  # a limit of time is one of work before a row is read
-        if hasattr(table, "read_all") and (self.schema.discoveries or can_misfit(self.schema)):
-            table = table.read_all()  # a reader can be read once; a look or a discovery needs a pass of its own
+        if self.schema.discoveries and hasattr(table, "read_all"):
+            table = table.read_all()  # a reader can be read once, a discovery needs several passes
         engine = open_engine(table, memory=run.progress.limits.memory)
         self.schema.check_header(engine.header(), described(table))
         unsafe = asked.unsafe_noise_seed
@@ -229,20 +241,27 @@ class Checked:
         finally:
             journal.close()
 
-    def rehearsal(self, progress: Progress | None = None) -> Release:
-        """What would be asked, at what noise; the table is not opened and nothing is spent."""
+    def rehearsal(self, rows: int, progress: Progress | None = None) -> Release:
+        """What would be asked of as many made-up rows, at what noise; the table is not opened, nothing is spent."""
         with unread():
-            return rehearse(self._run(progress or Progress(self.request.limits)))
+            return rehearse(self._run(progress or Progress(self.request.limits)), rows)
 
     def _run(self, progress: Progress) -> Run:
         asked = self.request
-        return Run(self.schema, asked.budget, self.method, asked.seed, progress, asked.public, asked.allow_misfits)
+        rows = asked.rows if asked.outputs is None else asked.outputs.rows
+        return Run(
+            self.schema, asked.budget, self.method, asked.seed, progress, asked.public, rows, asked.allow_misfits
+        )
 
 
 def chosen_method(
-    schema: Schema | str | Path, name: str, epsilon: float, given: Mapping[str, Any] | None = None
+    schema: Schema | str | Path | Sequence[str | Path],
+    name: str,
+    epsilon: float,
+    given: Mapping[str, Any] | None = None,
 ) -> Method:
     """The method of that name, with the options that a preset holds for it at this ε and over them those given."""
-    held = load(str(schema)).options(name, epsilon) if str(schema).startswith(PREFIX) else {}
+    preset = None if isinstance(schema, Schema) else find(schema)
+    held = {} if preset is None else preset.options(name, epsilon)
     method: Method = build(name, {**held, **(given or {})})
     return method

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,16 +21,14 @@ from hedgerow.private.account import Account
 from hedgerow.private.discovery import Discoveries
 from hedgerow.private.journal import Journal, Journaled
 from hedgerow.private.ledger import ROW, Ledger
-from hedgerow.private.look import look_share, refuse_misfits, take_a_look
+from hedgerow.private.look import Look, look_share
 from hedgerow.private.mechanisms import Mechanisms, Randomizer
 from hedgerow.private.vault import Vault
 from hedgerow.progress import Progress
 from hedgerow.release.bundle import Release
 from hedgerow.release.certificate import ENDED_EARLY, PUBLIC, REHEARSAL, UNSAFE, Certificate, versions
-from hedgerow.release.misfits import Misfits
 
 if TYPE_CHECKING:
-    from hedgerow.budget.accounting import Charge
     from hedgerow.coded.domain import CodedTable
     from hedgerow.private.engines.engine import Engine
     from hedgerow.schema import Encoding, Schema
@@ -44,7 +44,10 @@ class Run:
     seed: int
     progress: Progress
     public: Any = None
+    rows: int | None = None
+    """How many rows were asked for: where nothing else needs it, no budget then buys their number."""
     allow_misfits: tuple[str, ...] = ()
+    """Columns that a look does not stop the run for."""
 
     def identity(self, ledger: Ledger | None) -> dict[str, Any]:
         """What decides which questions are asked, and who pays: a run is resumed only by itself."""
@@ -55,6 +58,7 @@ class Run:
             "method": description(self.method),
             "seed": self.seed,
             "public table": self.public is not None,
+            "rows": self.rows,
             "version": __version__,
         }
 
@@ -64,44 +68,44 @@ class Run:
         """Prepare the engine, let the method ask, and put together what came of it."""
         refuse_unreadable(self.method)
         discoveries = Discoveries.plan(self.schema, self.budget)
-        amount = whole(self.budget, discoveries.direct_delta, self._currency(ledger))
+        amount = self._whole(discoveries, ledger)
         guarantee(amount, self.budget.delta)  # a budget that cannot be stated is refused before it is spent
-        look = amount.share(look_share(self.schema))
+        looked = amount.share(look_share(self.schema))
         entry: dict[str, Any] = {}
-        looking = self._account(look, "look", ledger, entry, journal)
-        account = self._account(amount - look, "hash", ledger, entry, journal)
         if journal is not None:
             mechanisms = Journaled(mechanisms, journal)
             self.progress.work.allowed = journal.agreed(self.progress.work.allowed)
-        answers: list[Answer] = []
-        with standing(lambda: (looking if looking.charges else account).standing()):
-            if look:
-                answers.append(self._looked(engine, mechanisms, journal, looking))
-            return self._made(engine, mechanisms, discoveries, looking.charges, account, answers, entry)
+        note = journal.charge if journal is not None else lambda charge: None
+        debit_look = self._debit("look", looked, ledger, entry, journal)
+        look = Look(self.schema, engine, Account(looked, debit_look, note), mechanisms)
+        debit_rest = self._debit("hash", amount - looked, ledger, entry, journal)
 
-    def _looked(self, engine: Engine, mechanisms: Randomizer, journal: Journal | None, account: Account) -> Answer:
-        """What fits nothing that is declared; the run ends here if that is too much."""
-        with self.progress.phase("look for what does not fit"):
-            answer = take_a_look(self.schema, engine, account, mechanisms)
-        found = Misfits.of(answer.measurements)
-        try:
-            refuse_misfits(found, self.schema, account, self.budget.delta, self.allow_misfits)
-        except MisfitError:
-            if journal is not None:
-                journal.settle()
-            raise
-        return answer
+        def open_books() -> None:
+            look.take(self.budget.delta, self.allow_misfits)
+            debit_rest()
+
+        def exchanging(spent: Amount) -> Amount:
+            return self._exchanged(spent + looked) - looked
+
+        account = Account(amount - looked, open_books, note, exchanging)
+        with standing(lambda: (account if account.charges else look.account).standing()):
+            try:
+                return self._made(engine, mechanisms, discoveries, look, account, entry)
+            except MisfitError:
+                if journal is not None:
+                    journal.settle()
+                raise
 
     def _made(
         self,
         engine: Engine,
         mechanisms: Randomizer,
         discoveries: Discoveries,
-        looked: list[Charge],
+        look: Look,
         account: Account,
-        answers: list[Answer],
         entry: dict[str, Any],
     ) -> Release:
+        found: list[Answer] = []
         schema = self.schema
         if self.public is not None:
             schema = with_public_groups(schema, self.public)
@@ -109,11 +113,12 @@ class Run:
             if self.public is not None:
                 public_rows(self.public, _stand_in(schema).encoding())  # nor may this one fail once something is paid
             with self.progress.phase("discover private domains"):
-                engine.prepare(_stand_in(schema).encoding())  # a table that cannot be read shows before it is paid for
-                schema = discoveries.buy(schema, engine, account, mechanisms, answers)
+                look.prepare(_stand_in(schema))  # a table that cannot be read shows before it is paid for
+                look.take(self.budget.delta, self.allow_misfits)
+                schema = discoveries.buy(schema, engine, account, mechanisms, found)
         encoding = schema.encoding()
         with self.progress.phase("read and encode"):
-            engine.prepare(encoding)
+            look.prepare(schema)
         public = None if self.public is None else public_rows(self.public, encoding)
         rng = np.random.Generator(np.random.Philox(np.random.SeedSequence(self.seed)))
         columns = {column: encoding.attributes_of(column) for column in encoding.columns}
@@ -128,12 +133,13 @@ class Run:
             self.progress,
             public,
             self.budget.epsilon,
+            self.rows,
         )
         model = self.method.run(vault, self.progress)
         certificate = Certificate(
             budget=self.budget,
-            whole=sum((charge.amount for charge in looked), account.whole),
-            charges=(*looked, *account.charges),
+            whole=look.account.whole + account.whole,
+            charges=(*look.account.charges, *account.charges),
             rows_per_person=encoding.rows_per_person,
             person=encoding.person is not None,
             method=description(self.method),
@@ -144,7 +150,19 @@ class Run:
             notes=(*[PUBLIC] * (public is not None), *[ENDED_EARLY] * self.progress.ended_early),
             versions=versions(),
         )
-        return Release(schema, model, certificate, [*answers, *vault.answers])
+        return Release(schema, model, certificate, [*look.answers, *found, *vault.answers])
+
+    def _whole(self, discoveries: Discoveries, ledger: Ledger | None) -> Amount:
+        """All of the budget, in ε where the method begins so; a ledger adds up μ², and discoveries are paid in it."""
+        currency = self._currency(ledger)
+        begins = getattr(self.method, "begins_in_epsilon", False) and currency is Currency.GDP
+        if begins and ledger is None and not discoveries.columns:
+            return whole(self.budget, direct_epsilon=Fraction(self.budget.epsilon))
+        return whole(self.budget, discoveries.direct_delta, currency)
+
+    def _exchanged(self, spent: Amount) -> Amount:
+        """The whole of a run that has spent so much ε, and exchanges the rest of it for μ²."""
+        return whole(self.budget, currency=Currency.GDP, direct_epsilon=spent.exact_epsilon)
 
     def _currency(self, ledger: Ledger | None) -> Currency:
         """What the books are kept in; a method may offer the currency that it was published with."""
@@ -154,10 +172,10 @@ class Run:
             raise OptionError("ledger-accounting", "a ledger adds up μ² or ε; accounting=zcdp is for comparisons.")
         return Currency.ZCDP
 
-    def _account(
-        self, amount: Amount, part: str, ledger: Ledger | None, entry: dict[str, Any], journal: Journal | None
-    ) -> Account:
-        """The books of a part of the run, which the ledger debits by itself before its first count."""
+    def _debit(
+        self, part: str, amount: Amount, ledger: Ledger | None, entry: dict[str, Any], journal: Journal | None
+    ) -> Callable[[], None]:
+        """What opens the books of a part of the run: the ledger debits it by itself, before its first count."""
 
         def debit() -> None:
             if ledger is None:
@@ -168,7 +186,7 @@ class Run:
                 written = ledger.debit(own, amount, name, self.schema.person or ROW, nonce)
             entry.update({"dataset": ledger.dataset, part: written.digest})
 
-        return Account(amount, debit, journal.charge if journal is not None else lambda charge: None)
+        return debit
 
 
 def with_public_groups(schema: Schema, public: Any) -> Schema:
@@ -201,7 +219,7 @@ def description(method: Method) -> dict[str, Any]:
     }
 
 
-def rehearse(run: Run, rows: int = 10_000) -> Release:
+def rehearse(run: Run, rows: int) -> Release:
     """The same run on `rows` made-up rows, uniform over the declared domain: what would be asked, at what noise.
 
     The private table is not opened. A method that adapts to its answers may take other turns on the real one.

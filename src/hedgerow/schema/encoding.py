@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -39,6 +39,11 @@ class Encoding:
         self.columns: tuple[str, ...] = tuple(self._columns)
         self.domain = Domain(attribute for block in self.blocks for attribute in block.attributes)
         self.arrow_schema: pa.Schema = pa.schema([(name, column.arrow_type) for name, column in self._columns.items()])
+
+    @property
+    def declared(self) -> Mapping[str, Column]:
+        """The columns as they are declared."""
+        return self._columns
 
     def attributes_of(self, column: str) -> tuple[str, ...]:
         """The attributes that hold a column."""
@@ -140,6 +145,12 @@ class Single:
         self.names = tuple(attribute.name for attribute in self.attributes)
         self._column = column
 
+    @property
+    def undeclared(self) -> int | None:
+        """The code of values that are not declared and do not come back; None where all do, if only as "other"."""
+        layout = self._column.layout
+        return layout.hidden if pa.types.is_string(self._column.arrow_type) or layout.other is None else layout.other
+
     def labels(self) -> tuple[list[str], ...]:
         return self._column.labels()
 
@@ -161,6 +172,11 @@ class _Joint:
         self.attributes: tuple[Attribute, ...] = (group.attribute,)
         self.names = (group.attribute.name,)
         self._group = group
+
+    @property
+    def undeclared(self) -> int | None:
+        """The code of all combinations that are not declared."""
+        return len(self._group.combinations)
 
     def labels(self) -> tuple[list[str], ...]:
         return (self._group.labels(),)

@@ -22,7 +22,7 @@ from hedgerow.schema.header import quoted, refuse_lacking, refuse_twice, undecla
 from hedgerow.schema.kinds import KINDS, AnyColumn, made, name_of
 from hedgerow.schema.listed import Category
 from hedgerow.schema.numeric import Integer, Number
-from hedgerow.schema.presets import PREFIX, load
+from hedgerow.schema.presets import find
 from hedgerow.schema.reading import Real, Text, Whole, as_text
 
 TODO = "TODO"
@@ -53,14 +53,18 @@ class Schema(BaseModel):
             raise schema_error(error, KINDS, Schema) from None
 
     @classmethod
-    def load(cls, path: str | Path) -> Schema:
+    def load(cls, path: str | Path | Sequence[str | Path]) -> Schema:
         """Read a .yaml, .yml or .json file; a `*-domain.json` object such as {"age": 85} is a schema too, and so is
         the `parameters.json` of a contest (`hedgerow.schema.contest`).
 
-        `preset:NAME` is the schema of a preset (`hedgerow.schema.presets`).
+        `preset:NAME`, or a file of that form, is the schema of a preset (`hedgerow.schema.presets`); of several names
+        the first says what the columns hold, and presets after it give it structure.
         """
-        if str(path).startswith(PREFIX):
-            return load(str(path)).schema
+        preset = find(path)
+        if preset is not None:
+            return preset.schema
+        if not isinstance(path, str | Path):
+            return cls.load(path[0])  # the only one
         path = Path(path)
         try:
             text = path.read_text(encoding="utf-8-sig")

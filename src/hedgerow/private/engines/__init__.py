@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.errors import TableError
-from hedgerow.foreign import imported
-
 if TYPE_CHECKING:
     from hedgerow.private.engines.engine import Engine
 
@@ -22,6 +19,7 @@ def open_engine(table: Any, *, bounding_key: bytes | None = None, memory: int = 
     coded rows, further ones go to disk.
     """
     from hedgerow.private.engines.arrow import ArrowEngine
+    from hedgerow.private.engines.elsewhere import engine_elsewhere, open_elsewhere
     from hedgerow.private.engines.engine import Engine
     from hedgerow.private.engines.sql.location import is_url, open_database
     from hedgerow.private.sources.source import open_source
@@ -29,23 +27,10 @@ def open_engine(table: Any, *, bounding_key: bytes | None = None, memory: int = 
     if isinstance(table, Engine):
         return table
     if is_url(table):
-        scheme, location = table.split("://", 1)
-        if ":" in scheme:
-            return _made_elsewhere(scheme, location, bounding_key=bounding_key, memory=memory)
+        if engine_elsewhere(table) is not None:
+            return open_elsewhere(table, bounding_key=bounding_key, memory=memory)
         database = open_database(table, memory)
         from hedgerow.private.engines.sql.engine import SqlEngine
 
         return SqlEngine(database, bounding_key=bounding_key, memory=memory)
     return ArrowEngine(open_source(table), bounding_key=bounding_key, memory=memory // 16)
-
-
-def _made_elsewhere(name: str, location: str, **given: Any) -> Engine:
-    """An engine of a class that its user named."""
-    from hedgerow.private.engines.engine import Engine
-
-    engine = imported(name, "engine")(location, **given)
-    if not isinstance(engine, Engine):
-        raise TableError(
-            "not-an-engine", f'"{name}" is not an engine: it lacks one of header, prepare, people_per_value and count.'
-        )
-    return engine

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,9 @@ from hedgerow.progress import Progress
 from hedgerow.release.files import check_writable
 
 if TYPE_CHECKING:
-    from hedgerow.schema import Schema
+    import pyarrow as pa
+
+    from hedgerow.schema import Encoding, Schema
 
 
 RESERVED = {
@@ -29,7 +32,7 @@ RESERVED = {
 def evaluate(
     real: Any,
     synthetic: Any,
-    schema: Schema | str | Path,
+    schema: Schema | str | Path | Sequence[str | Path],
     *,
     metrics: Sequence[str | Metric] | None = None,
     target: str | None = None,
@@ -66,7 +69,8 @@ def evaluate(
     with progress.phase("read and encode"):
         coded = {what: coded_rows(source, encoding, what) for what, source in sources.items()}
     named = settled.dataset or "table"
-    comparison = Comparison(encoding, coded["real"], coded["synthetic"], seed, target, tuple(identifiers), named)
+    raw = _rows_again(real, synthetic, encoding)
+    comparison = Comparison(encoding, coded["real"], coded["synthetic"], seed, target, tuple(identifiers), named, raw)
     found = figures_of(comparison, chosen, progress)
     if report is not None:
         from hedgerow.private.evaluate.report import write_report
@@ -94,6 +98,12 @@ def figures_of(comparison: Comparison, metrics: Iterable[Metric], progress: Prog
     return report
 
 
+def compared_metrics(target: str | None) -> list[str]:
+    """What a comparison computes where no metrics are named."""
+    metrics = {name: find(name) for name in METRICS}
+    return [name for name, each in metrics.items() if each.compared and (target is not None or not each.needs)]
+
+
 def settled_metrics(
     wanted: Sequence[str | Metric] | None, target: str | None, identifiers: Sequence[str]
 ) -> dict[str, Metric]:
@@ -101,7 +111,7 @@ def settled_metrics(
 
     Refused where they and the named columns do not go together.
     """
-    given = {"target": target is not None, "identifiers": bool(identifiers)}
+    given = {"target": target is not None, "identifiers": bool(identifiers), "to be named": wanted is not None}
     known = {name: find(name) for name in METRICS}
     if wanted is None:
         able = classifier.available() or given["target"]  # a target asks for a machine, so its lack is worth a word
@@ -109,7 +119,13 @@ def settled_metrics(
         wanted = [name for name, metric in known.items() if all(given[need] for need in metric.needs)]
     if not wanted:
         raise OptionError("no-metric", f"no metric was named; metrics: {listing(METRICS, 20)}.")
-    asked = {x if isinstance(x, str) else x.name: find(x) if isinstance(x, str) else x for x in wanted}
+    distinct = {x if isinstance(x, str) else id(x): find(x) if isinstance(x, str) else x for x in wanted}
+    [(name, times)] = Counter(metric.name for metric in distinct.values()).most_common(1)
+    if times > 1:
+        raise OptionError(
+            "metric-name-taken", f'{times} metrics are called "{name}"; a report holds one of a name. Name one of them.'
+        )
+    asked = {key if isinstance(key, str) else metric.name: metric for key, metric in distinct.items()}
     for metric in asked.values():
         for need in metric.needs:
             if need == "scikit-learn":
@@ -126,6 +142,20 @@ def settled_metrics(
     return settled
 
 
+def _rows_again(real: Any, synthetic: Any, encoding: Encoding) -> Callable[[], tuple[pa.Table, pa.Table]] | None:
+    """Both tables' rows as they stand in their files; None where one of them can be read but once."""
+    if not all(isinstance(given, str | Path) for given in (real, synthetic)):
+        return None
+    import pyarrow as pa
+
+    def read() -> tuple[pa.Table, pa.Table]:
+        sources = open_source(real), open_synthetic(synthetic)
+        first, second = (pa.Table.from_batches(list(source.batches(encoding.columns))) for source in sources)
+        return first, second
+
+    return read
+
+
 def shown_figures(metrics: Iterable[Metric]) -> dict[str, Figure]:
     """The figures of the metrics in order; what several of them give comes after the last of these."""
     shown: dict[str, Figure] = {}
@@ -140,12 +170,13 @@ def shown_figures(metrics: Iterable[Metric]) -> dict[str, Figure]:
     return shown
 
 
-def _settled(schema: Schema | str | Path) -> Schema:
+def _settled(schema: Schema | str | Path | Sequence[str | Path]) -> Schema:
     """The schema, with a domain that is complete."""
     from hedgerow.schema import Schema
 
     if not isinstance(schema, Schema):
-        schema = _release_schema(schema) if Path(schema).suffix == ".release" else Schema.load(schema)
+        of_release = isinstance(schema, str | Path) and Path(schema).suffix == ".release"
+        schema = _release_schema(str(schema)) if of_release else Schema.load(schema)
     try:
         schema.encoding()
     except SchemaError as problem:

@@ -22,6 +22,7 @@ from typing import Any, Protocol, runtime_checkable
 import pyarrow as pa
 
 from hedgerow.errors import TableError
+from hedgerow.private.engines.elsewhere import engine_elsewhere, open_elsewhere, rows_elsewhere
 from hedgerow.private.engines.sql.location import is_url, open_database
 from hedgerow.private.identity import spelled_objects
 from hedgerow.private.sources.validation import validated
@@ -79,6 +80,13 @@ def open_source(table: Any) -> Source:
     raise TableError("unknown-table-kind", f"a table cannot be read from a {type(table).__name__}; give {_KINDS}.")
 
 
+def header_of(table: Any) -> tuple[str, ...]:
+    """The column names of a table, from its header or metadata alone; also where no row may leave."""
+    if engine_elsewhere(table) is not None:
+        return open_elsewhere(table).header()
+    return open_source(table).header()
+
+
 def open_synthetic(table: Any) -> Source:
     """The way into a table that we, or somebody else, made: text is what it was before we wrote it."""
     source = open_source(table)
@@ -98,7 +106,7 @@ def parquet_files(folder: Path) -> list[Path]:
 
 def _open_path(given: str) -> Source:
     if is_url(given):
-        return open_database(given)
+        return open_database(given) if engine_elsewhere(given) is None else rows_elsewhere(given)
     path = Path(given)
     if not path.exists():
         raise TableError("no-such-table", f'the table "{path}" does not exist.')

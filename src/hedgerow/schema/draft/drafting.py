@@ -13,6 +13,7 @@ from hedgerow.schema.draft.catalogue import read_catalogue
 from hedgerow.schema.draft.codebook import read_codebook
 from hedgerow.schema.draft.declaration import Declaration, Findings, complete, find, is_complete, merge
 from hedgerow.schema.draft.descriptors import read_descriptor
+from hedgerow.schema.draft.ipums import read_ipums
 from hedgerow.schema.draft.labels import LABELLED, read_labels
 from hedgerow.schema.draft.models import read_model
 from hedgerow.schema.draft.public_table import read_public_table
@@ -78,6 +79,7 @@ def _reader(path: Path) -> Callable[[Path], Findings]:
     readers: dict[str, Callable[[Path], Findings]] = {
         ".csv": read_codebook,
         ".tsv": read_codebook,
+        ".cbk": read_ipums,
         ".json": read_descriptor,
         ".sql": read_catalogue,
         **dict.fromkeys(LABELLED, read_labels),
