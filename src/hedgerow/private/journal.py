@@ -64,7 +64,8 @@ class Claim:
     @property
     def begun(self) -> bool:
         """Whether something in the journal may have been paid for."""
-        return not _is_void(os.pread(self.held, _announced(os.pread(self.held, _LENGTH, 0)), 0))
+        wanted = _announced(os.pread(self.held, _LENGTH, 0))
+        return not _is_void(os.pread(self.held, min(wanted, os.fstat(self.held).st_size), 0))
 
     def settle(self) -> None:
         """What was paid for is in a release, on disk: nothing is left to resume."""
