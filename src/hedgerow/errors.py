@@ -7,7 +7,8 @@
         ├── OptionError      a command-line or method option
         ├── BudgetError      more was asked than is left
         ├── LimitError       the work would not fit --max-memory or --max-time
-        └── ReleaseError     a release that cannot be read or does not verify
+        ├── ReleaseError     a release that cannot be read or does not verify
+        └── MisfitError      the values do not fit the declaration, as a first look found (exit code 3)
 
 A message names what was asked, what is available, what was not touched and what to do next.
 It never quotes a value from a private row. Names in it come from files, so what would not show, or would turn the
@@ -108,6 +109,12 @@ class BudgetError(InputError):
 
 class LimitError(InputError):
     """The work would not fit the memory or the time that was allowed."""
+
+
+class MisfitError(InputError):
+    """A look that was paid for found that the values of a column do not fit what is declared."""
+
+    exit_code = 3
 
 
 class ReleaseError(InputError):

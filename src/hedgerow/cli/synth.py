@@ -98,6 +98,10 @@ def synth(
         int | None, typer.Option(min=0, help="Tests and public benchmarks only: voids the guarantee.")
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that exist already.")] = False,
+    allow_misfits: Annotated[
+        list[str] | None,
+        typer.Option(help="A column whose values need not fit what is declared; the run then goes on; repeatable."),
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a run that was stopped, without paying again.")
     ] = False,
@@ -138,6 +142,7 @@ def synth(
                 seed=seed,
                 unsafe_noise_seed=unsafe_noise_seed,
                 resume=resume and not dry_run,
+                allow_misfits=tuple(allow_misfits or ()),
                 outputs=None
                 if dry_run
                 else Outputs(
@@ -222,6 +227,7 @@ def _make(checked: Checked, files: Outputs, claim: Claim, as_json: bool, quiet: 
         drawn = made.batches(_rows_out(files, made), request.seed)
         rows = write_table(files.table, made.encoding.arrow_schema, drawn, warning, replace=files.overwrite)
     warn(made.doubts)
+    warn(_unfitting(made, request.budget.epsilon))
     if files.page is not None:
         _write_page(files.page, made, rows, checked.request, progress)
     report = {
@@ -231,6 +237,7 @@ def _make(checked: Checked, files: Outputs, claim: Claim, as_json: bool, quiet: 
         "rows": rows,
         "columns": len(made.encoding.arrow_schema.names),
         "guarantee": made.certificate.to_json()["guarantee"],
+        "misfits": made.misfits and {each.column: [each.share, each.std] for each in made.misfits.columns},
         "out": str(files.table),
         "release": str(files.release),
         "report": None if files.page is None else str(files.page),
@@ -241,6 +248,27 @@ def _make(checked: Checked, files: Outputs, claim: Claim, as_json: bool, quiet: 
         print(json.dumps(report))
     else:
         _summary(request, files, report, made)
+
+
+def _unfitting(made: Release, epsilon: float) -> list[str]:
+    """What does not fit the schema, as far as the look could see."""
+    found = made.misfits
+    if found is None:
+        return []
+    said = [
+        f'{each.said} of the values of "{each.column}" fit nothing declared; they are {_fate(made, each.column)}.'
+        for each in found.seen
+    ]
+    if not found.sees(made.schema.max_misfits):
+        said.append(
+            f"whether more than {100 * made.schema.max_misfits:g} % of a column fits nothing declared cannot be seen "
+            f"at ε = {epsilon:g}: the noise on such a share is ± {100 * found.noise:.0f} %."
+        )
+    return said
+
+
+def _fate(made: Release, column: str) -> str:
+    return made.schema.columns[column].fate
 
 
 def _rows_out(files: Outputs, made: Release) -> int | None:
@@ -311,7 +339,7 @@ def _summary(request: Request, files: Outputs, report: dict[str, Any], made: Rel
 
 def mostly_noise(made: Release) -> bool:
     """Whether the noise on single columns adds up to more than half of the rows, for most columns."""
-    singles = [m for answer in made.answers for m in answer.measurements if len(m.query.attributes) == 1]
+    singles = [each for each in made.measurements if len(each.query.attributes) == 1]
     parts = sorted(m.noise.mean_absolute * m.query.cells / made.model.total for m in singles)
     return bool(parts) and parts[len(parts) // 2] > 0.5
 

@@ -28,6 +28,7 @@ from hedgerow.models.stored import MEMORY, MOST_CELLS, Allowance, Stored
 from hedgerow.release import archive
 from hedgerow.release.certificate import Certificate, check
 from hedgerow.release.files import whole_file
+from hedgerow.release.misfits import Misfits
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -115,6 +116,19 @@ class Release:
         return self.certificate.guarantee
 
     @property
+    def measurements(self) -> list[Measurement]:
+        """Every noisy answer about the coded table, in the order in which they were asked for."""
+        asked = zip(self.certificate.charges, self.answers, strict=True)
+        return [each for charge, answer in asked if charge.purpose != "look" for each in answer.measurements]
+
+    @property
+    def misfits(self) -> Misfits | None:
+        """What the first look found, where the run took one."""
+        if self.certificate.charges[0].purpose != "look":
+            return None
+        return Misfits.of(self.answers[0].measurements)
+
+    @property
     def estimated_rows(self) -> int:
         """The noisy estimate of the number of rows; at most `DOUBTFUL_ROWS` where that is mostly noise."""
         rows = max(1, round(self.model.total))
@@ -123,8 +137,7 @@ class Release:
     @property
     def rows_are_noise(self) -> bool:
         """Whether the best sum of noisy counts is off by more than half of the estimated number of rows."""
-        measured = [measurement for answer in self.answers for measurement in answer.measurements]
-        errors = [math.sqrt(measurement.query.cells) * measurement.std for measurement in measured]
+        errors = [math.sqrt(measurement.query.cells) * measurement.std for measurement in self.measurements]
         return bool(errors) and min(errors) > self.model.total / 2
 
     @property
@@ -206,8 +219,7 @@ class Release:
         marginal = self.model.domain.marginal(attributes)
         measured = [
             measurement.std
-            for answer in self.answers
-            for measurement in answer.measurements
+            for measurement in self.measurements
             if measurement.kept is None and measurement.query.description.keys() == {"attributes", "cells"}
             if measurement.query.attributes == marginal
         ]

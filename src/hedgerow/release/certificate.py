@@ -28,6 +28,7 @@ from hedgerow.coded.measurement import Answer, Measurement
 from hedgerow.curator import PRINTED
 from hedgerow.errors import HedgerowError, ReleaseError
 from hedgerow.release import editions
+from hedgerow.schema.fits import looked_at
 
 if TYPE_CHECKING:
     from hedgerow.schema import Schema
@@ -42,6 +43,8 @@ OPINION = 1e-3
 MOST_POINTS = 1 << 25
 """Of the grid that it rounds to."""
 ACCESSES = {
+    ("look", "gaussian"),
+    ("look", "laplace"),
     ("measure", "gaussian"),
     ("measure", "laplace"),
     ("select", "exponential"),
@@ -174,7 +177,7 @@ class Certificate:
             method=data["method"],
             dataset=data["dataset"],
             discovered=tuple(data["discovered"]),
-            ledger=data["ledger"] and {name: data["ledger"][name] for name in _LEDGER[edition]},
+            ledger=data["ledger"] and _ledger_from_json(data["ledger"], edition),
             void=data["void"],
             notes=tuple(data["notes"]),
             versions=data["versions"],
@@ -281,7 +284,7 @@ def _check_charges(certificate: Certificate) -> None:
         grid = charge.rows_per_person * max(charge.weights) / STEPS_PER_SENSITIVITY
         if charge.extra != (grid if charge.purpose in ("select", "score") else 0.0):
             raise ReleaseError("charge-other-rounding", f"{where} states another rounding than Hedgerow makes.")
-        if charge.purpose == "measure" and len(charge.weights) != len(charge.queries):
+        if charge.purpose in ("look", "measure") and len(charge.weights) != len(charge.queries):
             raise ReleaseError(
                 "charge-weights", f"{where} lists {len(charge.queries)} queries but {len(charge.weights)} weights."
             )
@@ -289,6 +292,13 @@ def _check_charges(certificate: Certificate) -> None:
             raise ReleaseError("charge-understated", f"{where} costs more than it states.")
         if charge.mechanism == "discovery":
             _check_discovery(where, charge)
+        if charge.purpose == "look" and number > 1:
+            raise ReleaseError("charge-late-look", f"{where} is not the first access, as a look is.")
+    if certificate.ledger is not None and ("look" in certificate.ledger) != (certificate.charges[0].purpose == "look"):
+        raise ReleaseError(
+            "certificate-and-ledger",
+            "the certificate names a look in the ledger that it does not list, or lists one unnamed.",
+        )
 
 
 def _check_discovery(where: str, charge: Charge) -> None:
@@ -327,9 +337,11 @@ def _check_answers(certificate: Certificate, answers: Sequence[Answer], schema: 
             "answers-not-listed", "the release holds answers that the certificate does not list, or lacks some."
         )
     sizes = {attribute.name: attribute.size for attribute in schema.encoding().domain}
+    looked = ((), *((name,) for name in looked_at(schema)))
     bought: set[str] = set()
     for number, (charge, answer) in enumerate(zip(certificate.charges, answers, strict=True), start=1):
         expected = {
+            "look": (len(charge.queries), False, 0),
             "measure": (len(charge.queries), False, 0),
             "select": (0, True, 0),
             "score": (0, False, len(charge.weights)),
@@ -337,10 +349,14 @@ def _check_answers(certificate: Certificate, answers: Sequence[Answer], schema: 
         }
         if (len(answer.measurements), answer.chosen is not None, len(answer.scores)) != expected[charge.purpose]:
             raise ReleaseError("charge-other-answer", f"charge {number} ({charge.purpose}) does not fit its answer.")
+        if charge.purpose == "look" and tuple(m.query.attributes for m in answer.measurements) != looked:
+            raise ReleaseError("charge-other-columns", "the look asks about other columns than the schema's.")
         if charge.purpose == "discover":
             bought |= {query["column"] for query in charge.queries}
         for measurement, query, weight in zip(answer.measurements, charge.queries, charge.weights, strict=False):
             _check_measurement(number, charge, measurement, query, weight)
+            if charge.purpose == "look":
+                continue
             if any(sizes.get(name) != size for name, size in measurement.query.sizes.items()):
                 # before a column was discovered, it had other cells
                 if not set(measurement.query.attributes) <= set(certificate.discovered):
@@ -434,6 +450,12 @@ def _amount_to_json(amount: Amount) -> dict[str, Any]:
 
 def _amount_from_json(currency: Currency, data: Mapping[str, Any]) -> Amount:
     return Amount(currency, int(data["units"]), int(data["delta_units"]), int(data.get("epsilon_units", 0)))
+
+
+def _ledger_from_json(data: Mapping[str, Any], edition: str) -> dict[str, Any]:
+    """How the ledger's records of the run, and of its look where there was one, are named."""
+    named = _LEDGER[edition] + (("look",) if edition == FORMAT and "look" in data else ())
+    return {name: data[name] for name in named}
 
 
 def _charge_to_json(charge: Charge) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.budget.amounts import Budget
-from hedgerow.errors import OptionError, SchemaError, unread
+from hedgerow.errors import OptionError, SchemaError, suggestion, unread
 from hedgerow.methods import DEFAULT, build
 from hedgerow.methods.method import Method
 from hedgerow.private.engines import open_engine
@@ -45,6 +45,7 @@ def synthesize(
     unsafe_noise_seed: int | None = None,
     journal: str | Path | Claim | None = None,
     resume: bool = False,
+    allow_misfits: Sequence[str] = (),
     rows: int | None = None,
 ) -> Release:
     """Make a release of a private table.
@@ -58,7 +59,9 @@ def synthesize(
     guarantee. Nothing is spent unless everything could be checked beforehand. A method's name means its defaults or,
     with the schema `preset:NAME`, the options that the preset holds for it at this ε. `journal` names a file that keeps
     the paid answers as they come; with `resume` the answers in it are used instead of new ones. Remove it when the
-    release is saved. One run at a time writes to it. `rows` is how many will be drawn, where that is known beforehand
+    release is saved. One run at a time writes to it. Where clearly more values of a column than the schema's
+    `max_misfits` fit nothing declared, the run ends with a MisfitError after a small look, which stays paid for;
+    `allow_misfits` names columns that may. `rows` is how many will be drawn, where that is known beforehand
     (never the true number): a method that needs the number for nothing else then spends nothing on it.
     """
     request = Request(
@@ -74,6 +77,7 @@ def synthesize(
         unsafe_noise_seed=unsafe_noise_seed,
         journal=journal,
         resume=resume,
+        allow_misfits=tuple(allow_misfits),
         rows=rows,
     )
     return request.checked().release(progress)
@@ -110,6 +114,8 @@ class Request:
     """Keeps the paid answers as they come; by default beside the release where there are outputs."""
     resume: bool = False
     """Whether to go on with the answers in the journal."""
+    allow_misfits: tuple[str, ...] = ()
+    """Columns whose values need not fit what is declared."""
     rows: int | None = None
     """How many rows will be drawn, where that is known beforehand: no budget then buys their number."""
     outputs: Outputs | None = None
@@ -142,6 +148,12 @@ class Request:
         schema = (self.schema if isinstance(self.schema, Schema) else Schema.load(self.schema)).with_file(self.file)
         for name, column in schema.invented.items():
             column.refuse_unready(name)
+        for allowed in self.allow_misfits:
+            if allowed not in schema.columns:
+                raise OptionError(
+                    "unknown-column",
+                    f'misfits are allowed in "{allowed}", which is no column.{suggestion(allowed, schema.columns)}',
+                )
         if hasattr(method, "bound"):
             method = method.bound(schema)  # options in the table's own values
         books = None if self.ledger is None else self._opened(Ledger(self.ledger), schema, method)
@@ -244,7 +256,9 @@ class Checked:
     def _run(self, progress: Progress) -> Run:
         asked = self.request
         rows = asked.rows if asked.outputs is None else asked.outputs.rows
-        return Run(self.schema, asked.budget, self.method, asked.seed, progress, asked.public, rows)
+        return Run(
+            self.schema, asked.budget, self.method, asked.seed, progress, asked.public, rows, asked.allow_misfits
+        )
 
 
 def chosen_method(

@@ -14,13 +14,14 @@ from hedgerow import __version__
 from hedgerow.budget.accounting import guarantee, whole
 from hedgerow.budget.amounts import Amount, Budget, Currency
 from hedgerow.coded.measurement import Answer
-from hedgerow.errors import HedgerowError, OptionError, standing
+from hedgerow.errors import HedgerowError, MisfitError, OptionError, standing
 from hedgerow.methods import options, refuse_unreadable
 from hedgerow.methods.method import Method
 from hedgerow.private.account import Account
 from hedgerow.private.discovery import Discoveries
 from hedgerow.private.journal import Journal, Journaled
 from hedgerow.private.ledger import ROW, Ledger
+from hedgerow.private.look import Look, look_share
 from hedgerow.private.mechanisms import Mechanisms, Randomizer
 from hedgerow.private.vault import Vault
 from hedgerow.progress import Progress
@@ -45,6 +46,8 @@ class Run:
     public: Any = None
     rows: int | None = None
     """How many rows were asked for: where nothing else needs it, no budget then buys their number."""
+    allow_misfits: tuple[str, ...] = ()
+    """Columns that a look does not stop the run for."""
 
     def identity(self, ledger: Ledger | None) -> dict[str, Any]:
         """What decides which questions are asked, and who pays: a run is resumed only by itself."""
@@ -67,26 +70,42 @@ class Run:
         discoveries = Discoveries.plan(self.schema, self.budget)
         amount = self._whole(discoveries, ledger)
         guarantee(amount, self.budget.delta)  # a budget that cannot be stated is refused before it is spent
+        looked = amount.share(look_share(self.schema))
         entry: dict[str, Any] = {}
-        open_books = self._debit(ledger, amount, entry, journal) if ledger is not None else lambda: None
+        if journal is not None:
+            mechanisms = Journaled(mechanisms, journal)
+            self.progress.work.allowed = journal.agreed(self.progress.work.allowed)
         note = journal.charge if journal is not None else lambda charge: None
-        account = Account(amount, open_books, note, self._exchanged)
-        with standing(account.standing):
-            return self._made(engine, mechanisms, journal, discoveries, account, entry)
+        debit_look = self._debit("look", looked, ledger, entry, journal)
+        look = Look(self.schema, engine, Account(looked, debit_look, note), mechanisms)
+        debit_rest = self._debit("hash", amount - looked, ledger, entry, journal)
+
+        def open_books() -> None:
+            look.take(self.budget.delta, self.allow_misfits)
+            debit_rest()
+
+        def exchanging(spent: Amount) -> Amount:
+            return self._exchanged(spent + looked) - looked
+
+        account = Account(amount - looked, open_books, note, exchanging)
+        with standing(lambda: (account if account.charges else look.account).standing()):
+            try:
+                return self._made(engine, mechanisms, discoveries, look, account, entry)
+            except MisfitError:
+                if journal is not None:
+                    journal.settle()
+                raise
 
     def _made(
         self,
         engine: Engine,
         mechanisms: Randomizer,
-        journal: Journal | None,
         discoveries: Discoveries,
+        look: Look,
         account: Account,
         entry: dict[str, Any],
     ) -> Release:
-        if journal is not None:
-            mechanisms = Journaled(mechanisms, journal)
-            self.progress.work.allowed = journal.agreed(self.progress.work.allowed)
-        answers: list[Answer] = []
+        found: list[Answer] = []
         schema = self.schema
         if self.public is not None:
             schema = with_public_groups(schema, self.public)
@@ -94,11 +113,12 @@ class Run:
             if self.public is not None:
                 public_rows(self.public, _stand_in(schema))  # nor may this one fail once something is paid
             with self.progress.phase("discover private domains"):
-                engine.prepare(_stand_in(schema).encoding())  # a table that cannot be read shows before it is paid for
-                schema = discoveries.buy(schema, engine, account, mechanisms, answers)
+                look.prepare(_stand_in(schema))  # a table that cannot be read shows before it is paid for
+                look.take(self.budget.delta, self.allow_misfits)
+                schema = discoveries.buy(schema, engine, account, mechanisms, found)
         encoding = schema.encoding()
         with self.progress.phase("read and encode"):
-            engine.prepare(encoding)
+            look.prepare(schema)
         public = None if self.public is None else public_rows(self.public, schema)
         rng = np.random.Generator(np.random.Philox(np.random.SeedSequence(self.seed)))
         columns = {column: encoding.attributes_of(column) for column in encoding.columns}
@@ -118,19 +138,19 @@ class Run:
         model = self.method.run(vault, self.progress)
         certificate = Certificate(
             budget=self.budget,
-            whole=account.whole,
-            charges=tuple(account.charges),
+            whole=look.account.whole + account.whole,
+            charges=(*look.account.charges, *account.charges),
             rows_per_person=encoding.rows_per_person,
             person=encoding.person is not None,
             method=description(self.method),
             dataset=schema.dataset,
             discovered=tuple(schema.discovered),
-            ledger=entry or None,
+            ledger={key: entry[key] for key in ("dataset", "hash", "look") if key in entry} or None,
             void=vault.exposed if mechanisms.guaranteed else UNSAFE,
             notes=(*[PUBLIC] * (public is not None), *[ENDED_EARLY] * self.progress.ended_early),
             versions=versions(),
         )
-        return Release(schema, model, certificate, [*answers, *vault.answers])
+        return Release(schema, model, certificate, [*look.answers, *found, *vault.answers])
 
     def _whole(self, discoveries: Discoveries, ledger: Ledger | None) -> Amount:
         """All of the budget, in ε where the method begins so; a ledger adds up μ², and discoveries are paid in it."""
@@ -153,12 +173,18 @@ class Run:
         return Currency.ZCDP
 
     def _debit(
-        self, ledger: Ledger, amount: Amount, entry: dict[str, Any], journal: Journal | None
+        self, part: str, amount: Amount, ledger: Ledger | None, entry: dict[str, Any], journal: Journal | None
     ) -> Callable[[], None]:
+        """What opens the books of a part of the run: the ledger debits it by itself, before its first count."""
+
         def debit() -> None:
-            with nullcontext() if journal is None else journal.paying() as nonce:
-                written = ledger.debit(self.budget, amount, self.method.about.name, self.schema.person or ROW, nonce)
-            entry.update(dataset=ledger.dataset, hash=written.digest)
+            if ledger is None:
+                return
+            own = Budget(guarantee(amount, self.budget.delta).epsilon, self.budget.delta)
+            name = "look" if part == "look" else self.method.about.name
+            with nullcontext() if journal is None else journal.paying(part) as nonce:
+                written = ledger.debit(own, amount, name, self.schema.person or ROW, nonce)
+            entry.update({"dataset": ledger.dataset, part: written.digest})
 
         return debit
 

@@ -117,7 +117,7 @@ class Column(BaseModel, ABC):
         if layout.other == len(said):
             said.append("other")
         if layout.hidden is not None:
-            said.append("not declared")
+            said.append("fits nothing declared")
         return (said,)
 
     def _mark_label(self, mark: str) -> str:

@@ -154,7 +154,7 @@ class Encoding:
         return pa.Table.from_arrays(arrays, schema=self.arrow_schema)
 
 
-class _Single:
+class Single:
     """One column by itself."""
 
     def __init__(self, name: str, column: Column):
@@ -210,7 +210,7 @@ class _Joint:
         return self._group.decode(codes[0], rng)
 
 
-Block: TypeAlias = _Single | _Joint
+Block: TypeAlias = Single | _Joint
 
 
 def _blocks(schema: Schema) -> list[Block]:
@@ -221,7 +221,7 @@ def _blocks(schema: Schema) -> list[Block]:
     for name, column in schema.columns.items():
         group = group_of.get(name)
         if group is None:
-            blocks.append(_Single(name, column))
+            blocks.append(Single(name, column))
         elif group.name not in done:
             done.add(group.name)
             blocks.append(

@@ -25,7 +25,7 @@ from hedgerow.schema.kinds import KINDS, AnyColumn, made, name_of
 from hedgerow.schema.listed import Category
 from hedgerow.schema.numeric import Integer, Number
 from hedgerow.schema.presets import find
-from hedgerow.schema.reading import Text, Whole, as_text
+from hedgerow.schema.reading import Real, Text, Whole, as_text
 
 TODO = "TODO"
 MOST_CODES = 1 << 26
@@ -45,6 +45,7 @@ class Schema(BaseModel):
     person: Text | None = None
     max_rows_per_person: Whole = 1
     ignore: list[Text] = []
+    max_misfits: Real = 0.2
     columns: dict[Text, AnyColumn]
     groups: list[Group] = []
 
@@ -144,6 +145,8 @@ class Schema(BaseModel):
             raise Fault("no-columns", "columns: the list is empty")
         if self.max_rows_per_person < 1:
             raise Fault("bad-row-bound", f"max_rows_per_person: must be at least 1, got {self.max_rows_per_person}")
+        if not 0 < self.max_misfits <= 1:
+            raise Fault("bad-misfit-share", f"max_misfits: must be above 0 and at most 1, got {self.max_misfits}")
         if self.person is None and self.max_rows_per_person > 1:
             raise Fault(
                 "row-bound-without-person", "max_rows_per_person: needs `person`, the column that names a person"
@@ -212,6 +215,7 @@ class Schema(BaseModel):
             "person": self.person,
             "max_rows_per_person": None if self.max_rows_per_person == 1 else self.max_rows_per_person,
             "ignore": list(self.ignore),
+            "max_misfits": None if self.max_misfits == 0.2 else self.max_misfits,
             "columns": {
                 name: _column_dict(self.columns[name]) if name in self.columns else plain_invented(self.invented[name])
                 for name in self.names
@@ -287,6 +291,16 @@ class Schema(BaseModel):
         assert isinstance(found, Integer | Number)
         inner = sorted({edge for edge in map(found.edge, edges) if found.min < edge < found.max})
         return self._with_column(column, {**_column_dict(found), "bins": inner, "discovered": True})
+
+    def settled(self) -> Schema:
+        """The schema with what still waits for discovery filled in by one cell: its bounds count, its cells do not."""
+        schema = self
+        for name, kind in self.discoveries:
+            schema = schema.with_values(name, []) if kind == "values" else schema.with_bins(name, [])
+        data = schema.to_dict()
+        if "groups" in data:
+            data["groups"] = [group for group in data["groups"] if group["allowed"] != "public"]
+        return Schema.from_dict(data)
 
     def with_allowed(self, group: int, combinations: Iterable[Sequence[str | int | None]]) -> Schema:
         """The schema with a group's combinations filled in, e.g. from a public table; repetitions are dropped."""
