@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -39,6 +39,11 @@ class Encoding:
         self.columns: tuple[str, ...] = tuple(self._columns)
         self.domain = Domain(attribute for block in self.blocks for attribute in block.attributes)
         self.arrow_schema: pa.Schema = pa.schema([(name, column.arrow_type) for name, column in self._columns.items()])
+
+    @property
+    def declared(self) -> Mapping[str, Column]:
+        """The columns as they are declared."""
+        return self._columns
 
     def attributes_of(self, column: str) -> tuple[str, ...]:
         """The attributes that hold a column."""

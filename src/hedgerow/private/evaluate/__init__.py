@@ -33,6 +33,18 @@ _METRICS = {
     "pmse": "propensity:PMSE",
     "unique_matches": "matches:UNIQUE_MATCHES",
     "apparent_matches": "matches:APPARENT_MATCHES",
+    "means": "values:MEANS",
+    "deviations": "values:DEVIATIONS",
+    "sums": "values:SUMS",
+    "quantiles": "values:QUANTILES",
+    "ks": "values:KS",
+    "wasserstein": "values:WASSERSTEIN",
+    "spikes": "spikes:SPIKES",
+    "digits": "digits:DIGITS",
+    "spearman": "ranks:SPEARMAN",
+    "hours": "profiles:HOURS",
+    "weekdays": "profiles:WEEKDAY",
+    "detector": "detector:DETECTOR",
     "svm": "classifier:SVM",
     "boosting": "classifier:BOOSTING",
 }
@@ -54,7 +66,8 @@ def find(name: str) -> Metric:
         made = found() if isinstance(found, type) else found
         if isinstance(made, Metric):
             return made
-        return Metric(made.name, made.compute, made.figures, getattr(made, "needs", ()), getattr(made, "draws", False))
+        said = {key: getattr(made, key) for key in ("needs", "draws", "beside_samples") if hasattr(made, key)}
+        return Metric(made.name, made.compute, made.figures, **said)
     except (AttributeError, TypeError):
         raise OptionError(
             "not-a-metric", f'"{name}" is not a metric: it has `name`, `compute` and `figures`.'
