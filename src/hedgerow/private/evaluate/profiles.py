@@ -19,12 +19,14 @@ THURSDAY = 3
 
 def hours(seconds: FloatArray) -> FloatArray:
     """The hour of the day of each moment, 0 to 23."""
-    return np.floor(np.mod(seconds, DAY) / HOUR)
+    hour: FloatArray = np.floor(np.mod(seconds, DAY) / HOUR)
+    return hour
 
 
 def weekdays(seconds: FloatArray) -> FloatArray:
     """The day of the week of each moment, Monday 0."""
-    return np.mod(np.floor(seconds / DAY) + THURSDAY, 7)
+    day: FloatArray = np.mod(np.floor(seconds / DAY) + THURSDAY, 7)
+    return day
 
 
 def profile(column: RawColumn, part: Callable[[FloatArray], FloatArray], size: int) -> FloatArray:

@@ -48,6 +48,8 @@ def verdict(value: float | None, samples: Mapping[str, float | None]) -> str:
     tenth, half, bootstrap = (samples.get(name) for name in SAMPLES)
     if value is None or tenth is None or half is None or bootstrap is None:
         return ""
+    if value == 0:
+        return "no difference"
     if value <= max(half, bootstrap):
         return "as close as a half of the real rows"
     if value <= tenth:

@@ -1,7 +1,7 @@
 """What readers compute from a column of numbers or dates: mean, standard deviation, sum, quantiles, distances. PRIVATE.
 
-Each figure is a mean over the columns; `NAME_columns` holds it column by column in the schema's order, and `NAME_at` the
-column where it is worst.
+Each figure is a mean over the columns; `NAME_columns` holds it column by column in the schema's order, and `NAME_at`
+the column where it is worst.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ MEANS = columnwise(
         "mean error of the means of numbers and dates, in standard deviations of the real column",
         "percent",
         headline=True,
-        words="Means are within {} of a standard deviation.",
+        words="Means are off by {} of a standard deviation.",
     ),
 )
 DEVIATIONS = columnwise(
@@ -162,7 +162,7 @@ DEVIATIONS = columnwise(
         "standard deviations",
         "mean difference of standard deviations, as a share of the larger",
         "percent",
-        words="Standard deviations are within {}.",
+        words="Standard deviations are off by {}.",
     ),
 )
 SUMS = columnwise(
@@ -173,7 +173,7 @@ SUMS = columnwise(
         "sums",
         "mean error of the sums of numbers, as a share; tables made equally long",
         "percent",
-        words="Sums of whole columns are within {}.",
+        words="Sums of whole columns are off by {}.",
     ),
 )
 QUANTILES = columnwise(
@@ -184,7 +184,7 @@ QUANTILES = columnwise(
         "quantiles",
         "mean error of the 5, 25, 50, 75 and 95 % quantiles, in standard deviations",
         "percent",
-        words="Medians, quartiles and the like are within {} of a standard deviation.",
+        words="Medians, quartiles and the like are off by {} of a standard deviation.",
     ),
 )
 KS = columnwise(
@@ -195,7 +195,7 @@ KS = columnwise(
         "Kolmogorov",
         "mean Kolmogorov distance of numbers and dates: the largest error of a share of rows below a number",
         headline=True,
-        words="However a number or a date is cut in two, the shares on both sides are off by at most {}.",
+        words="However a number or a date is cut in two, the shares on both sides are off by {} at most.",
     ),
 )
 WASSERSTEIN = columnwise(
