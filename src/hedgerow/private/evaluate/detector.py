@@ -73,6 +73,7 @@ def _area(
 def _area_of(
     features: FloatArray, made_up: BoolArray, asked: BoolArray, sets: npt.NDArray[np.bool_], trees: int
 ) -> float:
+    features = np.where(np.isnan(features[~asked]).all(axis=0), 0, features)  # nothing to learn from
     machine = _machine(sets, trees)
     with one_thread():
         machine.fit(features[~asked], made_up[~asked])

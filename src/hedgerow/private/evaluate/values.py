@@ -130,14 +130,14 @@ def _wasserstein_error(real: FloatArray, synthetic: FloatArray) -> float:
 
 def total(column: RawColumn) -> float:
     """The sum, for each row of the table: what is missing adds nothing."""
-    return mean(column.present) * len(column.present) / len(column.values) if len(column.present) else 0.0
+    return mean(column.present) * (len(column.present) / len(column.values)) if len(column.present) else 0.0
 
 
 def sum_error(real: RawColumn, synthetic: RawColumn) -> float | None:
     """How far sums are apart, as a share of the sum of the real sizes, as if both tables had as many rows."""
     if not len(real.present):
         return None
-    whole = mean(np.abs(real.present)) * len(real.present) / len(real.values)
+    whole = mean(np.abs(real.present)) * (len(real.present) / len(real.values))
     off = abs(total(synthetic) - total(real))
     return min(off / whole, MOST) if whole > 0 else float(off > 0)
 
