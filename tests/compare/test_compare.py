@@ -12,7 +12,7 @@ import pytest
 
 from hedgerow.budget.amounts import Budget
 from hedgerow.compare import Cell, ForeignTable, Plan, compare
-from hedgerow.compare.cell import floor, problem_of, refuse_changed
+from hedgerow.compare.cell import floor, problem_of, refuse_changed, run_cell
 from hedgerow.compare.grid import Grid, remaining_seconds
 from hedgerow.errors import OptionError
 from hedgerow.pages.comparison import MetricView, best_methods, main_metric
@@ -278,6 +278,20 @@ def test_floors_are_samples_of_the_real_rows():
     assert len(floor("bootstrap", real, 0)["a"]) == 200
     assert len(set(floor("bootstrap", real, 0)["a"].tolist())) < 160  # with replacement: 126 are expected
     assert (floor("bootstrap", real, 3)["a"] == floor("bootstrap", real, 3)["a"]).all()
+
+
+def test_values_as_they_stand_are_compared_too(place):
+    asked = plan(place, metrics=("tvd1", "means", "ks"))
+    cells = {
+        "method": Cell("method", "independent", 1.0, 0),
+        "bootstrap": Cell("floor", "bootstrap", None, 0),
+        "subsample": Cell("floor", "subsample", None, 0),
+        "itself": Cell("table", "theirs", 2.0, 0, {}, asked.table),
+    }
+    found = {name: run_cell(asked, cell) for name, cell in cells.items()}
+    assert (found["itself"]["means"], found["itself"]["ks"]) == (0, 0)
+    assert 0 < found["bootstrap"]["ks"] < found["subsample"]["ks"] < 0.5
+    assert 0 < found["method"]["ks"] <= 1
 
 
 def test_the_time_left_worked_by_hand():

@@ -19,6 +19,7 @@ from hedgerow.errors import HedgerowError
 from hedgerow.private.evaluate import find
 from hedgerow.private.evaluate.evaluation import shown_figures
 from hedgerow.private.evaluate.metric import Comparison, Metric
+from hedgerow.private.evaluate.raw import drawn_from
 from hedgerow.schema import Encoding, Schema
 
 ROWS = 500
@@ -29,6 +30,9 @@ columns:
   age:   {type: integer, min: 0, max: 9, missing: true}
   wage:  {type: integer, min: 0, max: 99, bins: 4, heaps: [10]}
   flag:  {type: category, values: ["yes", "no"], other: true}
+  price: {type: number, min: -5, max: 95, bins: 20, missing: true}
+  birth: {type: date, min: 2020-01-01, max: 2020-03-31}
+  came:  {type: datetime, min: 2020-01-01, max: 2020-01-14, step: hour}
 """)
 SINGLE = Schema.parse("columns: {flag: {type: code, size: 2}}")
 TARGET, IDENTIFIERS = "grade", ("site", "age")
@@ -51,12 +55,12 @@ def check_metric(metric: Metric | str, seed: int = 0) -> None:
     encoding = SCHEMA.encoding()
     real, near, far = (_rows(encoding, rng, mixed) for mixed in (0.0, 0.3, 1.0))
     flat = _taken(real, np.full(ROWS, np.argmin(real[encoding.domain.names[0]])))
-    usual = Comparison(encoding, real, near, seed, TARGET, IDENTIFIERS)
+    usual = _beside(Comparison(encoding, real, near, seed, TARGET, IDENTIFIERS), real, near)
     found = _figures(metric, usual)
     _check_repeatable(metric, usual, found)
     if not metric.draws:
         _check_order(metric, usual, found, rng)
-    alike, *unlike = (_figures(metric, replace(usual, synthetic=other)) for other in (real, far, flat))
+    alike, *unlike = (_figures(metric, _beside(usual, real, other)) for other in (real, far, flat))
     _check_meaning(metric, alike, unlike)
     _check_small(metric, usual)
 
@@ -72,6 +76,25 @@ def _rows(encoding: Encoding, rng: np.random.Generator, mixed: float) -> CodedTa
         codes.flags.writeable = False
         table[attribute.name] = codes
     return table
+
+
+def _beside(comparison: Comparison, real: CodedTable, synthetic: CodedTable) -> Comparison:
+    """Other tables, with values drawn from their codes: the same ones for the same codes in the same order."""
+    values = [drawn_from(table, comparison.encoding, comparison.seed) for table in (real, synthetic)]
+    for column in (column for table in values for column in table.columns.values()):
+        column.values.flags.writeable = False
+    return replace(comparison, real=real, synthetic=synthetic, raw_tables=(values[0], values[1]))
+
+
+def _shuffled(comparison: Comparison, rows: tuple[IntArray, IntArray]) -> Comparison:
+    """The same rows, codes and values alike, in another order; or some of them."""
+    real, synthetic = comparison.values
+    return replace(
+        comparison,
+        real=_taken(comparison.real, rows[0]),
+        synthetic=_taken(comparison.synthetic, rows[1]),
+        raw_tables=(real.take(rows[0]), synthetic.take(rows[1])),
+    )
 
 
 def _taken(table: CodedTable, rows: IntArray) -> CodedTable:
@@ -136,11 +159,7 @@ def _check_repeatable(metric: Metric, comparison: Comparison, found: Found) -> N
 
 
 def _check_order(metric: Metric, comparison: Comparison, found: Found, rng: np.random.Generator) -> None:
-    shuffled = replace(
-        comparison,
-        real=_taken(comparison.real, rng.permutation(ROWS)),
-        synthetic=_taken(comparison.synthetic, rng.permutation(ROWS)),
-    )
+    shuffled = _shuffled(comparison, (rng.permutation(ROWS), rng.permutation(ROWS)))
     again = _figures(metric, shuffled)
     if not all(_close(again[name], found[name]) for name in metric.figures):
         raise Violation("another order of the rows gave other figures; a metric that draws rows says so.")
@@ -172,11 +191,12 @@ def _check_meaning(metric: Metric, alike: Found, unlike: Sequence[Found]) -> Non
 
 def _check_small(metric: Metric, comparison: Comparison) -> None:
     """One row on a side, and one column: an answer, or a refusal in words."""
-    one = np.zeros(1, dtype=np.int64)
+    one: IntArray = np.zeros(1, dtype=np.int64)
+    every: IntArray = np.arange(ROWS)
     single: CodedTable = {"flag": np.array([0, 1, 1], dtype=np.uint8)}
     smalls = [
-        replace(comparison, synthetic=_taken(comparison.synthetic, one)),
-        replace(comparison, real=_taken(comparison.real, one)),
+        _shuffled(comparison, (every, one)),
+        _shuffled(comparison, (one, every)),
         Comparison(SINGLE.encoding(), single, single, 0, "flag", ("flag",)),
     ]
     for small in smalls:

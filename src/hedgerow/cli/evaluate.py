@@ -51,6 +51,8 @@ def evaluate(
     from hedgerow.cli.progress import TerminalProgress
     from hedgerow.private.evaluate.evaluation import evaluate as evaluate_tables
     from hedgerow.private.evaluate.evaluation import settled_metrics, shown_figures
+    from hedgerow.private.evaluate.metric import percentage
+    from hedgerow.private.evaluate.samples import verdict
     from hedgerow.progress import Limits, peak_rss_mb
     from hedgerow.run.outputs import PAGE, check_outputs
 
@@ -90,6 +92,12 @@ def evaluate(
     if "never_read" in found:
         print(visible(f"not compared, because they are invented or left out: {listing(found['never_read'])}"))
     for name, figure in shown_figures(chosen.values()).items():
-        print(f"{name:18} {figure.text(found[name]):>8}  {figure.meaning}{figure.sampled(found['attributes'])}")
+        said = f"{figure.meaning}{figure.sampled(found['attributes'])}"
+        samples = {sample: each.get(name) for sample, each in found.get("samples", {}).items()}
+        close = found.get(f"{name}_verdict") or verdict(found[name], samples)
+        print(f"{name:18} {figure.text(found[name]):>8}  {said}{f'; {close}' if close else ''}")
+    for column, shares in found.get("left_out", {}).items():
+        of_real, of_made = percentage(shares["real"]), percentage(shares["synthetic"])
+        print(f'left out: {of_real} of the real and {of_made} of the synthetic values of "{column}" do not fit')
     if report is not None:
         print(f"{report}: the page. PRIVATE too, and readable by you alone")

@@ -19,9 +19,12 @@ if TYPE_CHECKING:
     from hedgerow.private.evaluate.marginals import marginal_distances
     from hedgerow.private.evaluate.metric import Comparison, Figure, Metric
 
-_MADE = re.compile(r'^([A-Z][A-Z0-9_]*) = (?:Metric|distance|_\w+)\(\s*"(\w+)"', re.M)
+_MADE = re.compile(r'^([A-Z][A-Z0-9_]*) = (?:Metric|distance|columnwise|_\w+)\(\s*"(\w+)"', re.M)
 """How a file says that it holds a metric: NAME = Metric("name", …), or something of its own that makes one."""
-_FIRST = ("marginals", "ranges", "conjunctions", "correlations", "subsample", "propensity", "matches", "classifier")
+_FIRST = (
+    *("marginals", "ranges", "conjunctions", "correlations", "subsample", "propensity", "matches"),
+    *("values", "spikes", "digits", "ranks", "profiles", "detector", "classifier"),
+)
 """The files whose figures are shown first; those of others follow by name."""
 
 
@@ -52,7 +55,8 @@ def find(name: str) -> Metric:
         made = found() if isinstance(found, type) else found
         if isinstance(made, Metric):
             return made
-        return Metric(made.name, made.compute, made.figures, getattr(made, "needs", ()), getattr(made, "draws", False))
+        said = {key: getattr(made, key) for key in ("needs", "draws", "beside_samples") if hasattr(made, key)}
+        return Metric(made.name, made.compute, made.figures, **said)
     except (AttributeError, TypeError):
         raise OptionError(
             "not-a-metric", f'"{name}" is not a metric: it has `name`, `compute` and `figures`.'

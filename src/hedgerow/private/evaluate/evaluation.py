@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from hedgerow.errors import OptionError, SchemaError, listing, unread
 from hedgerow.private.evaluate import METRICS, classifier, find
 from hedgerow.private.evaluate.metric import Comparison, Figure, Metric
+from hedgerow.private.evaluate.raw import RawTable, coded_and_raw
+from hedgerow.private.evaluate.samples import SAMPLES, beside
 from hedgerow.private.sources.coded import coded_rows, rows_of, with_columns_of
 from hedgerow.private.sources.source import open_source, open_synthetic
 from hedgerow.progress import Progress
@@ -18,12 +20,15 @@ from hedgerow.release.files import check_writable
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from hedgerow.coded.domain import CodedTable
+    from hedgerow.private.sources.source import Source
     from hedgerow.schema import Encoding, Schema
 
 
 RESERVED = {
     *("private", "seed", "columns", "attributes", "rows", "target", "identifiers", "phases", "peak_rss_mb"),
     *("never_read",),
+    *("samples", "left_out", "rows_of_values"),
     *("kind", "name", "epsilon", "run", "options", "file", "digest", "made", "versions", "status", "problem", "ended"),
     *("code", "cpu_s", "wall_s", "peak_mb"),
 }
@@ -68,18 +73,45 @@ def evaluate(
 
         note_exact_access(ledger, "evaluate")
     progress = progress or Progress()
+    with_values = report is not None or look_at_values(chosen)
     with progress.phase("read and encode"):
-        coded = {what: coded_rows(source, encoding, what) for what, source in sources.items()}
+        read = {what: read_rows(source, encoding, what, seed, with_values) for what, source in sources.items()}
     named = settled.dataset or "table"
-    raw = _rows_again(real, synthetic, encoding)
-    comparison = Comparison(encoding, coded["real"], coded["synthetic"], seed, target, tuple(identifiers), named, raw)
+    (real_codes, real_values), (made_codes, made_values) = read["real"], read["synthetic"]
+    values = None if real_values is None or made_values is None else (real_values, made_values)
+    comparison = Comparison(
+        encoding,
+        real_codes,
+        made_codes,
+        seed,
+        target,
+        tuple(identifiers),
+        named,
+        values,
+        _rows_again(real, synthetic, encoding),
+    )
     found = figures_of(comparison, chosen, progress)
+    found |= {"samples": samples} if (samples := figures_of_samples(comparison, chosen, progress)) else {}
     if report is not None:
         from hedgerow.private.evaluate.report import write_report
 
         with progress.phase("draw the page"):
             write_report(Path(report), comparison, found, shown_figures(chosen))
     return found
+
+
+def look_at_values(metrics: Iterable[Metric]) -> bool:
+    """Whether one of the metrics needs more than codes."""
+    return any("values" in metric.needs for metric in metrics)
+
+
+def read_rows(
+    source: Source, encoding: Encoding, what: str, seed: int, with_values: bool
+) -> tuple[CodedTable, RawTable | None]:
+    """The codes of a table and, where they are needed, its values: one pass."""
+    if with_values:
+        return coded_and_raw(source, encoding, what, seed)
+    return coded_rows(source, encoding, what), None
 
 
 def figures_of(comparison: Comparison, metrics: Iterable[Metric], progress: Progress | None = None) -> dict[str, Any]:
@@ -98,6 +130,7 @@ def figures_of(comparison: Comparison, metrics: Iterable[Metric], progress: Prog
     for metric in metrics:
         with progress.phase(metric.name):
             report |= metric.compute(comparison)
+    report |= _about_values(comparison) if comparison.raw_tables is not None else {}
     return report
 
 
@@ -107,6 +140,32 @@ def compared_metrics(target: str | None) -> list[str]:
     return [name for name, each in metrics.items() if each.compared and (target is not None or not each.needs)]
 
 
+def figures_of_samples(
+    comparison: Comparison, metrics: Iterable[Metric], progress: Progress | None = None
+) -> dict[str, dict[str, float | None]]:
+    """The figures of metrics that want it so, for samples of the real rows in the place of the synthetic table."""
+    progress = progress or Progress()
+    wanted = [metric for metric in metrics if metric.beside_samples]
+    found: dict[str, dict[str, float | None]] = {}
+    for name in SAMPLES if wanted else ():
+        with progress.phase(f"{SAMPLES[name]} of the real rows"):
+            sampled = beside(comparison, name, comparison.seed)
+            answers = [(metric, metric.compute(sampled)) for metric in wanted]
+            found[name] = {figure: answer[figure] for metric, answer in answers for figure in metric.figures}
+    return found
+
+
+def _about_values(comparison: Comparison) -> dict[str, Any]:
+    """How many rows gave values, and by column the shares of those that do not fit the schema, where there are any."""
+    tables = dict(zip(("real", "synthetic"), comparison.values, strict=True))
+    left_out = {
+        name: {what: len(table.columns[name].misfits) / table.rows for what, table in tables.items()}
+        for name in comparison.encoding.columns
+        if any(len(table.columns[name].misfits) for table in tables.values())
+    }
+    return {"rows_of_values": {what: table.rows for what, table in tables.items()}, "left_out": left_out}
+
+
 def settled_metrics(
     wanted: Sequence[str | Metric] | None, target: str | None, identifiers: Sequence[str]
 ) -> dict[str, Metric]:
@@ -114,7 +173,12 @@ def settled_metrics(
 
     Refused where they and the named columns do not go together.
     """
-    given = {"target": target is not None, "identifiers": bool(identifiers), "to be named": wanted is not None}
+    given = {
+        "target": target is not None,
+        "identifiers": bool(identifiers),
+        "to be named": wanted is not None,
+        "values": True,
+    }
     known = {name: find(name) for name in METRICS}
     if wanted is None:
         able = classifier.available() or given["target"]  # a target asks for a machine, so its lack is worth a word
