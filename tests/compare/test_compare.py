@@ -166,13 +166,13 @@ def test_a_comparison_that_is_killed_goes_on_with_what_it_paid_for(hedgerow, pla
     for left in (2, 1):
         assert hedgerow(*command).code == -9
         assert len((place / "orders.txt").read_text().split()) == left
-        assert debits(place / "people.ledger") == ["independent"]
+        assert debits(place / "people.ledger") == ["look", "independent"]
     stopped = {row["name"]: row for row in hedgerow(*command).json["rows"]}
     assert stopped["thirdparty:Killed"]["problem"] == "ended by SIGKILL (out of memory?)"
     done = hedgerow(*command, "--retry")
     assert done.code == 0, done.err
     assert {row["status"] for row in done.json["rows"]} == {"done"}
-    assert debits(place / "people.ledger") == ["independent"] * 2  # the one that was killed, and the floor of that name
+    assert debits(place / "people.ledger") == ["look", "independent"] * 2  # the one that was killed, and the floor of that name
     assert [path.suffix for path in (place / "out" / "cells").iterdir()] == [".json"] * 4  # no journal, no half file
 
 
