@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hedgerow.compare import Plan
     from hedgerow.compare.grid import Row
 
-DEFAULT_METRICS = ("tvd1", "tvd2", "tvd3", "k_marginal", "range3", "conjunctions", "subsample")
+DEFAULT_METRICS = ("tvd1", "tvd2", "tvd3", "k_marginal", "range3", "conjunctions", "subsample", "means", "ks")
 
 
 def compare(
