@@ -61,8 +61,38 @@ def test_a_dry_run_says_what_would_be_asked_and_opens_nothing(hedgerow, people, 
     )
     assert done.code == 0, done.err
     assert "The table was not opened, nothing was spent" in done.out
-    assert "100.0% of the budget" in done.out
+    assert "2.0% of the budget" in done.out  # a first look
+    assert "98.0% of the budget" in done.out
+    assert "10,000 such rows, every value as likely as any other" in done.out
     assert files(people) == ["people.parquet", "people.yaml"]
+
+
+@pytest.mark.parametrize("method", ["mst", "privsyn"])
+def test_a_dry_run_says_what_of_a_step_is_noise_and_what_is_not(hedgerow, people, method):
+    """A choice has no noise but an ε: the smaller, the more it is left to chance. Scores have noise, all the same."""
+    (people / "small.yaml").write_text("columns: {a: {type: boolean}, b: {type: boolean}, c: {type: boolean}}")
+    words = ("synth", "none.csv", "-s", "small.yaml", "-e", 1, "-m", method, "--dry-run", "--dry-run-rows", 20_001)
+    said = hedgerow(*words).out
+    assert "It had 20,001 such rows, " in said
+    assert "1 query, 1 cell: gaussian noise" in said
+    steps = hedgerow(*words, "--json").json
+    assert steps["rows"] == 20_001
+    [chosen, *_] = [step for step in steps["charges"] if step["purpose"] in ("select", "score")]
+    if method == "mst":
+        assert chosen["mechanism"] == "exponential"
+        assert "least_noise" not in chosen
+        assert f"a choice among {chosen['candidates']} candidates at ε = {chosen['epsilon']:.3g}, " in said
+        assert "exponential noise" not in said
+    else:
+        assert chosen["least_noise"] == chosen["most_noise"] == chosen["scale"]
+        assert f"scores of {chosen['candidates']} candidates: gaussian noise {chosen['scale']:.3g}, " in said
+
+
+def test_a_dry_run_says_that_each_made_up_person_has_one_row(hedgerow, people):
+    schema = people / "people.yaml"
+    schema.write_text("person: id\nmax_rows_per_person: 3\n" + schema.read_text())
+    said = hedgerow("synth", "none.csv", "-s", "people.yaml", "-e", 1, "-m", "independent", "--dry-run").out
+    assert "10,000 such rows, each of another person" in said
 
 
 def test_the_same_seed_draws_the_same_rows_but_never_the_same_noise(hedgerow, people):
@@ -139,7 +169,7 @@ def test_the_demo_says_what_it_does_and_where_things_are(hedgerow, tmp_path):
         ({"out": "people.parquet"}, ("output-is-input", "private table")),
         ({"extra": ["--release", "people.yaml"]}, ("output-is-input", "schema")),
         ({"extra": ["--release", "out.csv"]}, ("output-twice",)),
-        ({"epsilon": "one"}, ("usage", "Hint: hedgerow synth --help")),
+        ({"epsilon": "one"}, ("bad-epsilon", "one")),
     ],
 )
 def test_bad_requests_are_refused_in_one_sentence(hedgerow, people, words, complaint):

@@ -6,7 +6,7 @@ import json
 import math
 import random
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -45,21 +45,22 @@ def check_metric(metric: Metric | str, seed: int = 0) -> None:
 
     On made-up tables: its figures are declared, and each is a finite number or None; the same tables and seed give the
     same figures, whatever was drawn elsewhere; the tables are left as they were; the order of rows means nothing
-    (unless it `draws` rows); beside itself a table is at least as good as beside one of random codes, and gives away at
-    least as much; what is said of the real rows alone does not change with the synthetic ones; tables of one row or one
-    column are answered or refused in words.
+    (unless it `draws` rows); beside itself a table is at least as good as beside random codes or one row over and over,
+    better than one of these, and gives away more; what is said of the real rows alone does not change with the
+    synthetic ones; tables of one row or one column are answered or refused in words.
     """
     metric = find(metric) if isinstance(metric, str) else metric
     _check_names(metric)
     rng = np.random.default_rng(seed)
     encoding = SCHEMA.encoding()
     real, near, far = (_rows(encoding, rng, mixed) for mixed in (0.0, 0.3, 1.0))
+    flat = _taken(real, np.full(ROWS, np.argmin(real[encoding.domain.names[0]])))
     usual = _beside(Comparison(encoding, real, near, seed, TARGET, IDENTIFIERS), real, near)
     found = _figures(metric, usual)
     _check_repeatable(metric, usual, found)
     if not metric.draws:
         _check_order(metric, usual, found, rng)
-    alike, unlike = (_figures(metric, _beside(usual, real, other)) for other in (real, far))
+    alike, *unlike = (_figures(metric, _beside(usual, real, other)) for other in (real, far, flat))
     _check_meaning(metric, alike, unlike)
     _check_small(metric, usual)
 
@@ -170,17 +171,22 @@ def _close(one: float | None, other: float | None) -> bool:
     return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
 
 
-def _check_meaning(metric: Metric, alike: Found, unlike: Found) -> None:
+def _check_meaning(metric: Metric, alike: Found, unlike: Sequence[Found]) -> None:
     for name, figure in metric.figures.items():
-        same, other = alike[name], unlike[name]
         if figure.about == "real rows":
-            if not _close(same, other):
+            if not all(_close(alike[name], other[name]) for other in unlike):
                 raise Violation(f'the figure "{name}" is about the real rows, but changed with the synthetic ones.')
-        elif same is not None and other is not None:
-            better = {"low": other - same, "high": same - other}.get(figure.best, 0.0)
-            if (better if figure.about == "likeness" else -better) < -1e-12:
-                what = "less good" if figure.about == "likeness" else "less of a risk"
-                raise Violation(f'the figure "{name}" calls a table beside itself {what} than beside random codes.')
+            continue
+        sign = {"low": 1.0, "high": -1.0}.get(figure.best, 0.0) * (1.0 if figure.about == "likeness" else -1.0)
+        pairs = [(alike[name], other[name]) for other in unlike]
+        better = [sign * (other - same) for same, other in pairs if same is not None and other is not None]
+        if any(difference < -1e-12 for difference in better):
+            what = "less good" if figure.about == "likeness" else "less of a risk"
+            raise Violation(f'the figure "{name}" calls a table beside itself {what} than beside random or equal rows.')
+        if sign and better and not any(difference > 1e-12 for difference in better):
+            raise Violation(
+                f'the figure "{name}" says of a table beside itself what it says of random and of equal rows.'
+            )
 
 
 def _check_small(metric: Metric, comparison: Comparison) -> None:

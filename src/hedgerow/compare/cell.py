@@ -40,9 +40,8 @@ def run_cell(plan: Plan, cell: Cell, journal: Path | None = None) -> dict[str, A
     """Make (or read) the synthetic table, note what that took, and compare it with the real one."""
     from hedgerow.private.evaluate import Comparison, find
     from hedgerow.private.evaluate.evaluation import figures_of, look_at_values, read_rows
-    from hedgerow.schema import Schema
 
-    encoding = Schema.load(plan.schema).encoding()
+    encoding = plan.declared.encoding()
     metrics = [find(name) for name in plan.metrics]
 
     def read(source: Source, what: str) -> tuple[CodedTable, RawTable | None]:
@@ -53,7 +52,8 @@ def run_cell(plan: Plan, cell: Cell, journal: Path | None = None) -> dict[str, A
     if cell.kind == "method":
         made = plan.request(cell, journal).checked().release().sample(seed=plan.paired(cell.run)[0])
     took = {"cpu_s": time.process_time() - cpu, "wall_s": time.perf_counter() - wall, "peak_mb": peak_rss_mb()}
-    real, real_values = read(open_source(plan.table), "real")
+    private = open_source(plan.table, plan.declared.written, memory=plan.max_memory)
+    real, real_values = read(private, "real")
     if cell.kind == "floor":
         seed = plan.paired(cell.run)[0]
         synthetic = floor(cell.name, real, seed)

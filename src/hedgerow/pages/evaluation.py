@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hedgerow.coded.domain import Counts
+from hedgerow.errors import counted, listing
 from hedgerow.pages.charts import MADE, REAL, Bar, heat_map, key, rows_of_bars
 from hedgerow.pages.distributions import Distribution
 from hedgerow.pages.markup import Content, Markup, joined, tag
@@ -73,6 +74,8 @@ class EvaluationView:
     learnt: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """By machine, the share of real rows misclassified after training on synthetic and on real rows."""
     majority: float | None = None
+    never_read: Sequence[str] = ()
+    """Columns that are invented, or left out, and so not compared."""
     words: Sequence[WordsView] = ()
     numbers: Sequence[NumberView] = ()
     """In the schema's order, what readers compute from each column of numbers or dates."""
@@ -109,10 +112,13 @@ def evaluation_page(view: EvaluationView) -> str:
         tag("h1", f"How close is the synthetic {view.name} to the real one?"),
         tag(
             "p",
-            f"{view.rows['real']:,} real rows beside {view.rows['synthetic']:,} synthetic rows, "
-            f"{view.columns} columns. Everything here is computed from real rows without noise. Keep it as you keep "
-            "the table; a method or an ε that is chosen by it is not covered by the guarantee.",
+            f"{counted(view.rows['real'], 'real row')} beside {counted(view.rows['synthetic'], 'synthetic row')}, "
+            f"{counted(view.columns, 'column')}. Everything here is computed from real rows without noise. Keep it as "
+            "you keep the table; a method or an ε that is chosen by it is not covered by the guarantee.",
         ),
+        tag("p", f"Not compared, because they are invented or left out: {listing(view.never_read)}.")
+        if view.never_read
+        else "",
         contents((name, title) for name, title, _ in parts),
         [section(name, title, content) for name, title, content in parts],
     )

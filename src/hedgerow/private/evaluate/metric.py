@@ -8,9 +8,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from hedgerow.coded.domain import CodedTable, Domain, Marginal
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from hedgerow.private.evaluate.raw import RawTable
     from hedgerow.schema import Encoding
 
@@ -18,7 +22,8 @@ MOST_MARGINALS = 2_000
 """Where a table has more marginals of a degree than this, a sample of so many stands for all."""
 Distance = Callable[[CodedTable, CodedTable, Domain, int], float | None]
 """(real, synthetic, domain, seed) → a number."""
-Need = Literal["target", "identifiers", "scikit-learn", "values"]
+Need = Literal["target", "identifiers", "scikit-learn", "to be named", "values"]
+"""What has to be named, or installed; a metric that needs to be named itself is left out of "all"."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,8 @@ class Comparison:
     """What the real table is called."""
     raw_tables: tuple[RawTable, RawTable] | None = None
     """The values of the real and the synthetic rows, where they were read."""
+    raw: Callable[[], tuple[pa.Table, pa.Table]] | None = None
+    """The rows of both tables as they stand in their files, for scores that are defined on them."""
 
     @cached_property
     def values(self) -> tuple[RawTable, RawTable]:
@@ -101,6 +108,13 @@ class Comparison:
     def ordered(self) -> dict[str, int]:
         """The ordered attributes, with the number of codes that are in order."""
         return {name: length for name in self.domain.names if (length := self.encoding.ordered(name)) > 0}
+
+    def rows(self) -> tuple[pa.Table, pa.Table]:
+        """The real and the synthetic rows; where their files cannot be read again, values drawn from their codes."""
+        if self.raw is not None:
+            return self.raw()
+        rng = np.random.default_rng(self.seed)
+        return self.encoding.decode(self.real, rng), self.encoding.decode(self.synthetic, rng)
 
     @property
     def label(self) -> Marginal:
@@ -127,6 +141,8 @@ class Metric:
     """What has to be named, or installed; "values" where it looks at values and not only at codes."""
     draws: bool = False
     """Whether it looks at rows that the seed draws: then another order of the rows is like another seed."""
+    compared: bool = False
+    """Whether a comparison computes it where no metrics are named and its needs are met."""
     beside_samples: bool = False
     """Whether the same figures for samples of the real rows stand beside its own."""
 
@@ -137,6 +153,6 @@ def percentage(share: float) -> str:
     return f"{percent:.1f} %" if abs(percent) >= 1 or percent == 0 else f"{percent:.2g} %"
 
 
-def distance(name: str, compute: Distance, figure: Figure, draws: bool = False) -> Metric:
+def distance(name: str, compute: Distance, figure: Figure, draws: bool = False, compared: bool = False) -> Metric:
     """The metric that is one number, of the name of the metric."""
-    return Metric(name, lambda c: {name: compute(*c.tables, c.seed)}, {name: figure}, draws=draws)
+    return Metric(name, lambda c: {name: compute(*c.tables, c.seed)}, {name: figure}, draws=draws, compared=compared)

@@ -40,6 +40,7 @@ def view_of(comparison: Comparison, found: Mapping[str, Any], figures: Mapping[s
         name=comparison.name,
         rows=found["rows"],
         columns=found["columns"],
+        never_read=comparison.encoding.never_read,
         figures=[
             FigureView(
                 name,
