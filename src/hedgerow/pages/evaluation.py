@@ -24,7 +24,7 @@ from hedgerow.pages.values import (
     words_part,
 )
 
-PICTURES_AT_ONCE = 18
+PICTURES_AT_ONCE = 12
 MOST_MAPPED = 100
 MOST_CORRELATED = 40
 MOST_LISTED = 200

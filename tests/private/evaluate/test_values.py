@@ -384,3 +384,5 @@ class TestHistograms:
         assert shown.labels[0] == "0"
         assert shown.series[0][1][0] > 0.7
         assert len(shown.labels) > 4
+        fine = np.where(costs > 0, costs + 0.25, 0)
+        assert self.drawn(np.minimum(fine, 1e6), costs / 3)[0].labels[1].startswith(">0 – ")

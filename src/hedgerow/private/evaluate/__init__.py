@@ -55,7 +55,8 @@ def find(name: str) -> Metric:
         made = found() if isinstance(found, type) else found
         if isinstance(made, Metric):
             return made
-        said = {key: getattr(made, key) for key in ("needs", "draws", "beside_samples") if hasattr(made, key)}
+        optional = ("needs", "draws", "compared", "beside_samples")
+        said = {key: getattr(made, key) for key in optional if hasattr(made, key)}
         return Metric(made.name, made.compute, made.figures, **said)
     except (AttributeError, TypeError):
         raise OptionError(

@@ -137,7 +137,8 @@ def figures_of(comparison: Comparison, metrics: Iterable[Metric], progress: Prog
 def compared_metrics(target: str | None) -> list[str]:
     """What a comparison computes where no metrics are named."""
     metrics = {name: find(name) for name in METRICS}
-    return [name for name, each in metrics.items() if each.compared and (target is not None or not each.needs)]
+    met = {"values"} if target is None else {"values", "target", "scikit-learn"}
+    return [name for name, each in metrics.items() if each.compared and met.issuperset(each.needs)]
 
 
 def figures_of_samples(

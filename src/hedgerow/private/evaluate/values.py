@@ -34,7 +34,9 @@ def by_column(tables: tuple[RawTable, RawTable], figure: ColumnFigure, kinds: tu
     return found
 
 
-def columnwise(name: str, compute: ColumnFigure, kinds: tuple[Kind, ...], figure: Figure) -> Metric:
+def columnwise(
+    name: str, compute: ColumnFigure, kinds: tuple[Kind, ...], figure: Figure, compared: bool = False
+) -> Metric:
     """The metric that is the mean of a figure over columns."""
 
     def over_columns(comparison: Comparison) -> dict[str, Any]:
@@ -43,7 +45,7 @@ def columnwise(name: str, compute: ColumnFigure, kinds: tuple[Kind, ...], figure
         mean = float(np.mean(list(found.values()))) if found else None
         return {name: mean, f"{name}_at": worst, f"{name}_columns": found}
 
-    return Metric(name, over_columns, {name: figure}, needs=("values",), beside_samples=True)
+    return Metric(name, over_columns, {name: figure}, needs=("values",), compared=compared, beside_samples=True)
 
 
 def mean(values: FloatArray) -> float:
@@ -153,6 +155,7 @@ MEANS = columnwise(
         headline=True,
         words="Means are off by {} of a standard deviation.",
     ),
+    compared=True,
 )
 DEVIATIONS = columnwise(
     "deviations",
@@ -197,6 +200,7 @@ KS = columnwise(
         headline=True,
         words="However a number or a date is cut in two, the shares on both sides are off by {} at most.",
     ),
+    compared=True,
 )
 WASSERSTEIN = columnwise(
     "wasserstein",

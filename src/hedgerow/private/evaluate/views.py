@@ -124,7 +124,7 @@ def _edges(kind: Kind, real: FloatArray) -> FloatArray:
     cuts = quantiles(real, CUTS)
     alone = cuts[1:][np.diff(cuts) == 0]  # values that many rows share have a bar of their own
     ends = np.append(alone, cuts[-1])
-    edges = np.unique(np.concatenate([cuts, ends + unit if unit else np.nextafter(ends, np.inf)]))
+    edges = np.unique(np.concatenate([cuts[:-1], ends + unit if unit else np.nextafter(ends, np.inf)]))
     return edges
 
 
@@ -136,10 +136,14 @@ def _unit(kind: Kind, real: FloatArray) -> float:
 def _labels(kind: Kind, edges: FloatArray, unit: float) -> list[str]:
     """From the first to the last value that a bar can hold."""
     labels = []
+    before = None
     for start, stop in pairwise(edges.tolist()):
         first, last = spelled(kind, start), spelled(kind, stop - unit)
+        if before is not None and start == np.nextafter(before, np.inf):
+            first = f">{spelled(kind, before)}"
         single = stop == np.nextafter(start, np.inf) or first == last
         labels.append(first if single else f"{first} – {last}")
+        before = start
     return labels
 
 
