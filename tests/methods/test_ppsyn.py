@@ -24,6 +24,7 @@ from hedgerow.private.ledger import Ledger
 from hedgerow.private.vault import Vault
 from hedgerow.progress import Limits, Progress
 from hedgerow.samples import opm
+from looking import answered
 from refusals import refused
 from repository import ROOT
 
@@ -148,8 +149,7 @@ def test_the_model_answers_as_the_blocks_were_measured(table):
     inner = getattr(release.model, "model", release.model)
     blocks = [
         measurement
-        for answer in release.answers
-        for measurement in answer.measurements
+        for measurement in release.measurements
         if isinstance(measurement.query, MarginalQuery) and measurement.query.blocks is not None
     ]
     assert blocks
@@ -315,7 +315,7 @@ def test_the_stopping_points_of_algorithms_3_and_4(printed):
 def test_the_printed_version_spends_on_columns_as_printed(printed, table):
     """ρ_i ∝ c_i^(2/3) of a tenth: a column's 1/σ² is in proportion to the cells' two-thirds power."""
     release = hr.synthesize(table, SCHEMA, hr.Budget(1.0), printed.Printed((("sex", "race"),), rounds=2))
-    first = release.answers[0].measurements
+    first = answered(release)[0].measurements
     assert len(first) == len(SCHEMA.columns)
     shares = np.array([1 / m.noise.scale**2 for m in first])
     cells = np.array([m.query.cells for m in first], dtype=float)

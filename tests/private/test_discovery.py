@@ -12,6 +12,7 @@ from hedgerow.methods.independent import Independent
 from hedgerow.private.bounding import Holders
 from hedgerow.private.discovery import _consistent, _dyadic
 from hedgerow.release.bundle import verify
+from looking import asked
 from refusals import refused
 
 SCHEMA = """
@@ -48,7 +49,7 @@ def test_common_values_are_found_rare_ones_become_other_and_bins_follow_the_data
     assert len(edges) > 5
     assert np.median(edges) < 60, "quantile bins crowd where the rows are, not evenly up to 1000"
     assert release.certificate.spent == release.certificate.whole
-    assert [charge.purpose for charge in release.certificate.charges] == ["discover", "measure", "measure", "measure"]
+    assert [charge.purpose for charge in asked(release)] == ["discover", "measure", "measure", "measure"]
     release.save(tmp_path / "x.release")
     assert b"Atlantis" not in (tmp_path / "x.release").read_bytes()
     _, confirmed = verify(tmp_path / "x.release")
@@ -128,8 +129,8 @@ def test_a_dry_run_states_what_discoveries_will_cost(hedgerow, tmp_path):
     done = hedgerow("synth", "unopened.csv", "-s", "s.yaml", "-e", 1, "-m", "independent", "--dry-run", "--json")
     assert done.code == 0, done.err
     charges = done.json["charges"]
-    assert [charge["purpose"] for charge in charges] == ["discover", "measure", "measure", "measure"]
-    assert [charge["share"] for charge in charges] == pytest.approx([0.05, 0.05, 0.05, 0.85])
+    assert [charge["purpose"] for charge in charges] == ["look", "discover", "measure", "measure", "measure"]
+    assert [charge["share"] for charge in charges] == pytest.approx([0.02, 0.049, 0.049, 0.049, 0.833])
 
 
 def test_a_table_that_cannot_be_read_is_refused_before_a_discovery_is_paid_for(hedgerow, tmp_path):

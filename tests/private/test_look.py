@@ -1,5 +1,6 @@
 """The first look: what does not fit the declaration is counted with noise, is loud, and is paid for by itself."""
 
+import contextlib
 import json
 
 import numpy as np
@@ -8,10 +9,14 @@ import pyarrow.csv as pacsv
 import pytest
 
 from hedgerow.audit.replay import replay
+from hedgerow.budget.accounting import whole
 from hedgerow.budget.amounts import Budget
+from hedgerow.errors import HedgerowError
 from hedgerow.methods.independent import Independent
+from hedgerow.models.model import Model
 from hedgerow.private.engines import open_engine
 from hedgerow.private.evaluate.misfits import count_misfits
+from hedgerow.private.journal import _records
 from hedgerow.private.ledger import Ledger, confirm_entry
 from hedgerow.private.look import misfit_queries
 from hedgerow.progress import Limits, Progress
@@ -92,6 +97,47 @@ def test_a_misspelt_value_stops_the_run_and_costs_the_look_alone(tmp_path):
     assert [each.column for each in made.misfits.seen] == ["color"]
     assert made.misfits.seen[0].share == pytest.approx(0.975, abs=8 * made.misfits.noise)
     assert confirm_entry(ledger, made.certificate.ledger)
+
+
+@pytest.mark.parametrize("at", ["look", "look answered", "rest"])
+def test_a_run_that_is_stopped_at_its_look_goes_on_and_is_debited_twice_in_all(at, tmp_path, monkeypatch):
+    ledger, journal = tmp_path / "ledger", tmp_path / "j"
+    Ledger.create(ledger, "taxis", Budget(3.0, 1e-5))
+    asked = (trips(yellow=0), TAXIS, BUDGET, "independent")
+    real = Ledger.debit
+
+    def stopped(self, budget, amount, method, *rest):
+        if at == "look answered" and method != "look":
+            raise KeyboardInterrupt
+        written = real(self, budget, amount, method, *rest)
+        if (at == "look") == (method == "look"):
+            raise KeyboardInterrupt
+        return written
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "debit", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            synthesize(*asked, ledger=ledger, journal=journal)
+    assert debits(ledger) == (["look", "independent"] if at == "rest" else ["look"])
+    _, before, _ = _records(journal.read_bytes())
+    made = synthesize(*asked, ledger=ledger, journal=journal, resume=True)
+    assert debits(ledger) == ["look", "independent"]
+    assert Ledger(ledger).spent() == whole(BUDGET) == made.certificate.whole
+    kept = [int(record.arrays[0][0]) for record in before if record.arrays]
+    assert kept == ([] if at == "look" else [int(each.values[0]) for each in made.answers[0].measurements])
+
+
+def test_a_misfit_that_a_method_will_not_hear_of_stops_it_all_the_same(tmp_path):
+    class Deaf(Independent):
+        def run(self, curator, progress) -> Model:
+            with contextlib.suppress(HedgerowError):
+                curator.total(spend=curator.remaining.share(0.1))
+            return super().run(curator, progress)
+
+    Ledger.create(tmp_path / "ledger", "taxis", Budget(3.0, 1e-5))
+    with refused("budget-exceeded"):
+        synthesize(trips(), TAXIS, BUDGET, Deaf(), ledger=tmp_path / "ledger")
+    assert debits(tmp_path / "ledger") == ["look"]
 
 
 def test_the_look_is_part_of_the_whole_and_verifies(tmp_path):

@@ -188,7 +188,7 @@ class Journal:
         self.begin()
         before, self._paid = self._paid, True
         try:
-            yield hashlib.sha256(f"{self.nonce} {part}".encode()).hexdigest()[: len(self.nonce)]
+            yield nonce_of(self.nonce, part)
         except BudgetError:
             self._paid = before
             raise
@@ -252,6 +252,11 @@ class Journal:
                 "cannot-write",
                 f'the journal "{self.path}" could not be written ({reason(problem)}); the run stops here.',
             ) from None
+
+
+def nonce_of(run: str, part: str) -> str:
+    """What names a part of a run in the ledger, made of what names the run."""
+    return hashlib.sha256(f"{run} {part}".encode()).hexdigest()[: len(run)]
 
 
 def refuse_unfinished(place: Path | Claim) -> None:
