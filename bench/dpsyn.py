@@ -40,6 +40,8 @@ def _contest(folder: Path, epsilon: str) -> dict[str, Any]:
             "synth",
             str(folder / "acs.parquet"),
             "-s",
+            str(folder / "acs.yaml"),
+            "-s",
             "preset:acs",
             "-m",
             "dpsyn",

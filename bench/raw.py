@@ -109,7 +109,7 @@ def with_oracle_cuts(schema: hr.Schema, rows: pd.DataFrame) -> hr.Schema:
 
     for name, _ in schema.discoveries:
         places = schema.waiting(name).places(pa.array(rows[name]))
-        lines = {line: values.astype(np.int64) for line, values in places.items() if line != ENDING}
+        lines = {line: values.astype(np.int64) for line, values in places.lines.items() if line != ENDING}
         cells = {line: [[Leaf(*leaf)] for leaf in _oracle(values)] for line, values in lines.items()}
         schema = schema.with_cuts(name, cells)
     data = schema.to_dict()
@@ -247,8 +247,8 @@ def page(results: dict[str, list[dict[str, Any]]]) -> str:
         "",
         "Tables as people have them, declared by types and generous bounds, without a look at the rows",
         "(how: `bench/raw.py`); `hedge`, δ = 1e-6, medians of the runs given. *Cut privately* is what anybody gets;",
-        "*given cuts* is the same run with cells that only somebody who knows the rows can choose: 50 real quantiles and",
-        "tail cuts, and values that 1.5 % of the rows hold. Written by `python -m bench.raw`.",
+        "*given cuts* is the same run with cells that only somebody who knows the rows can choose: 50 real quantiles",
+        "and tail cuts, and values that 1.5 % of the rows hold. Written by `python -m bench.raw`.",
         "",
         "KS: mean Kolmogorov distance of numeric columns. Mean error: of the worst column, in standard deviations of",
         "it, apart for columns whose kurtosis is above 100. Common values: total variation over the five commonest",

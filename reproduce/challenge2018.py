@@ -21,10 +21,13 @@ from typing import Any
 
 METHODS = {
     "match3": ["-s", "preset:census1940-match3"],
-    "match3 --public": ["-s", "{schema}", "--public", "{public}"],
+    "match3 --delta 0": ["-s", "preset:census1940-match3", "--delta", "0"],
+    "match3 --public": ["-s", "preset:census1940-match3", "--set", "marginals=public", "--public", "{public}"],
     "field-groups": ["-s", "preset:census1940-field-groups", "--rows", "800000"],
+    "field-groups --delta 0": ["-s", "preset:census1940-field-groups", "--rows", "800000", "--delta", "0"],
     "field-groups --public": ["-s", "{schema}", "--public", "{public}", "--rows", "800000"],
     "independent": ["-s", "{schema}"],
+    "hedge": ["-s", "{schema}", "--workload", "2", "--max-time", "10m", "--max-memory", "5GB"],
     "mst": ["-s", "{schema}", "--max-memory", "5GB"],
     "aim": ["-s", "{schema}", "--workload", "2", "--max-time", "20m", "--max-memory", "5GB"],
 }

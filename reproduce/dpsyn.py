@@ -45,6 +45,7 @@ GROUPS = (
 )
 METHODS: dict[str, tuple[str, float, dict[str, str]]] = {
     "dpsyn": ("dpsyn", DELTA, {}),
+    "dpsyn, shrink=no as printed": ("dpsyn", DELTA, {"shrink": "no"}),
     "dpsyn, δ = 0": ("dpsyn", 0.0, {}),
     "mst": ("mst", DELTA, {}),
     "aim": ("aim", DELTA, {"workload": "2"}),
@@ -70,11 +71,10 @@ def options(rows_per_segment: float) -> dict[str, str]:
 def acs(rows: int, data: Path) -> Case:
     """The two regions of the made-up survey, in the preset's bins and groups."""
     from hedgerow.samples import acs as sample
-    from hedgerow.schema import presets
 
     public = sample.generate(rows, region=sample.PUBLIC)
     scaled = options(rows / (sample.PLACES * len(sample.YEARS)))
-    return Case(sample.generate(rows), public, presets.load("acs").schema, scaled)
+    return Case(sample.generate(rows), public, sample.schema(), scaled)
 
 
 def temporal(rows: int, data: Path, rows_per_person: int = 1) -> Case:

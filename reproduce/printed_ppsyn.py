@@ -1,13 +1,17 @@
-"""PPSyn exactly as printed (Zhang, Deng, Yin 2023, Algorithms 1–4). NOT PRIVATE: it partitions exact counts.
+"""PPSyn as printed (Zhang, Deng, Yin 2023, Algorithms 1–4), gaps filled. NOT PRIVATE: it partitions exact counts.
 
 Its releases carry no guarantee, say so in every file, and no ledger takes them. It is here to reproduce the write-up's
-figures beside those of the private method `ppsyn`. Where the write-up leaves a gap:
+figures beside those of the private method `ppsyn`. One-way marginals get ρ_i ∝ c_i^(2/3) of a tenth of the budget, the
+model the exact number of rows, a block's count is spread evenly over its cells, all as printed. Where the write-up
+leaves a gap, or cannot be followed:
 
 - the error of a merge is by how much it raises the reconstruction error; a budget is infinite where that error reaches
   η·Contr; any block may be cut along the dimension whose turn it is;
 - the exponential mechanism's sensitivity is taken to be that of Contr/ρ_w with ρ_w fixed;
 - candidates that need more than is left are dropped, and the last round spends all of it;
-- T, which has no value in the write-up, is also the largest number of rounds.
+- T, which has no value in the write-up, is 50 and also the largest number of rounds: the last one spends the rest;
+- "a predetermined maximum" on what is chosen is AIM's limit on the model's size, of 4 MB where AIM's own is 80;
+- a spread measurement goes into the fit with the noise of its block, as the write-up's equation 6 has it.
 """
 
 from __future__ import annotations
@@ -60,7 +64,7 @@ class Printed:
             marginal: Exposed(count.reshape(domain.shape(marginal)).astype(np.float64))
             for marginal, count in zip(self.marginals, counts, strict=True)
         }
-        measured = measure_one_ways(curator, whole.share(0.1))
+        measured = measure_one_ways(curator, whole.share(0.1), [each.size ** (1 / 3) for each in domain])
         model = fit(domain, measured, total=float(rows), limits=progress.limits)
         choosing = whole.share(0.1 / self.rounds)
         for number in range(self.rounds):

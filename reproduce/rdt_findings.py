@@ -16,6 +16,10 @@ Results = Mapping[str, Any]
 PLACES = np.arange(len(ORDER))
 
 
+OURS = ("peaks", "bars", "Δ is concentrated", "race is worst", "closer")
+"""Beginnings and words of what we read into the figures; the rest the write-up says, in its text or its captions."""
+
+
 @dataclass(frozen=True)
 class Finding:
     """Something that a figure should show."""
@@ -24,6 +28,11 @@ class Finding:
     expected: str
     held: bool
     number: str
+
+    @property
+    def whose(self) -> str:
+        """Whether the write-up says so, or we do: as we have it, it holds no pictures."""
+        return "ours" if any(word in self.expected for word in OURS) else "its"
 
 
 def findings(original: Original, results: Results, changes: Counts) -> Iterator[Finding]:

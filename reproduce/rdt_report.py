@@ -27,11 +27,11 @@ PROCEDURES = {
 def report(original: Original, results: Results, changes: Counts) -> str:
     """Every table under its heading."""
     checked = [
-        [each.figure, each.expected, "held" if each.held else "**not held**", each.number]
+        [each.figure, each.expected, each.whose, "held" if each.held else "**not held**", each.number]
         for each in findings(original, results, changes)
     ]
     parts = {
-        "Findings": table(["figure", "what it should show", "", "number"], checked),
+        "Findings": table(["figure", "what it should show", "whose", "", "number"], checked),
         "Loss by height and ε": losses(results),
         "Loss beyond smoothing": relation(results),
         "Figures 6–15": figures(results),

@@ -14,12 +14,12 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent.parent / "tests"))
+sys.path.insert(0, str(HERE.parent.parent / "tests" / "support"))
 
 # picture: the page, and the section before which it is cut
 PAGES = {
     "release-page.png": ("synthetic.html", "marginals"),
-    "evaluation-page.png": ("evaluation.html", "worst"),
+    "evaluation-page.png": ("evaluation.html", "spikes"),
     "comparison-page.png": ("comparison/comparison.html", "time"),
 }
 

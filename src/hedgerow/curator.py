@@ -81,8 +81,21 @@ class Curator(Protocol):
         ...
 
     @property
+    def rows(self) -> int | None:
+        """How many rows were asked for; None where their number is to be estimated."""
+        ...
+
+    @property
     def remaining(self) -> Amount:
         """What this run may still spend."""
+        ...
+
+    def exchanged(self, spend: Amount | None = None) -> Amount:
+        """What would be left in μ², were `spend` of direct ε spent first and the rest exchanged. Costs nothing."""
+        ...
+
+    def exchange(self) -> None:
+        """Turn what is left of direct ε into μ². Only a method that `begins_in_epsilon` has any."""
         ...
 
     @property
@@ -163,8 +176,18 @@ class RecodedCurator:
         return self._base.epsilon
 
     @property
+    def rows(self) -> int | None:
+        return self._base.rows
+
+    @property
     def remaining(self) -> Amount:
         return self._base.remaining
+
+    def exchanged(self, spend: Amount | None = None) -> Amount:
+        return self._base.exchanged(spend)
+
+    def exchange(self) -> None:
+        self._base.exchange()
 
     @property
     def rows_per_person(self) -> int:

@@ -7,7 +7,8 @@
         ├── OptionError      a command-line or method option
         ├── BudgetError      more was asked than is left
         ├── LimitError       the work would not fit --max-memory or --max-time
-        └── ReleaseError     a release that cannot be read or does not verify
+        ├── ReleaseError     a release that cannot be read or does not verify
+        └── MisfitError      the values do not fit the declaration, as a first look found (exit code 3)
 
 A message names what was asked, what is available, what was not touched and what to do next.
 It never quotes a value from a private row. Names in it come from files, so what would not show, or would turn the
@@ -22,7 +23,6 @@ from __future__ import annotations
 
 import difflib
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
@@ -111,6 +111,12 @@ class LimitError(InputError):
     """The work would not fit the memory or the time that was allowed."""
 
 
+class MisfitError(InputError):
+    """A look that was paid for found that the values of a column do not fit what is declared."""
+
+    exit_code = 3
+
+
 class ReleaseError(InputError):
     """A release file is damaged, altered, or does not hold what it claims."""
 
@@ -136,6 +142,11 @@ def listing(names: Iterable[str], most: int = 12) -> str:
     return ", ".join(shown[:most]) + (f", … ({rest} more)" if rest > 0 else "")
 
 
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """1 row, 2,000 rows."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def visible(text: str, keep: str = "") -> str:
     """The text with controls, marks of direction and other letters that cannot be seen spelled as ⟨U+202E⟩.
 
@@ -143,6 +154,8 @@ def visible(text: str, keep: str = "") -> str:
     """
     if text.isprintable():
         return text
+    import unicodedata
+
     return "".join(
         f"⟨U+{ord(letter):04X}⟩"
         if unicodedata.category(letter) in _UNSEEN and letter not in keep and letter not in _JOINERS

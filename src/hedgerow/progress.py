@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from pathlib import Path
 
 UNITS_A_PIECE = 110_000
 """What a piece of the calibration counts as; about its nanoseconds on the machine where work was first measured."""
@@ -109,6 +108,8 @@ def peak_rss_mb() -> float:
 
     Where the system says so; getrusage also counts what a parent held before the process was born.
     """
+    from pathlib import Path
+
     status = Path("/proc/self/status")
     if status.exists():
         return round(int(status.read_text().split("VmHWM:")[1].split()[0]) / 1024, 1)

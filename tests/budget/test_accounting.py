@@ -28,6 +28,7 @@ from hedgerow.budget.accounting import (
     whole,
 )
 from hedgerow.budget.amounts import UNITS, Amount, Budget, Currency
+from hedgerow.errors import BudgetError, HedgerowError
 from refusals import refused
 
 logarithmic = st.floats(-5, 1.5).map(lambda power: 10**power)
@@ -119,7 +120,7 @@ def test_a_bought_choice_is_within_its_amount(spend: Amount) -> None:
 @given(spend=spends, weights=stacks, rows=st.integers(1, 20), extra=st.sampled_from([0.0, 0.001]))
 def test_a_stack_costs_its_amount_and_no_more(spend: Amount, weights: list[float], rows: int, extra: float) -> None:
     scale = stack_scale(spend, weights, rows, extra)
-    mechanism = noise_kind(spend.currency)
+    mechanism = noise_kind(spend)
     charge = Charge(mechanism, "", rows, tuple(weights), scale, spend, extra=extra)
     assert charge.cost() <= spend
     assert charge.cost().value == pytest.approx(spend.value, rel=1e-12)
@@ -138,7 +139,7 @@ def test_a_stack_costs_its_amount_and_no_more(spend: Amount, weights: list[float
 @given(spend=spends, weights=stacks, rows=st.integers(1, 9))
 def test_wrong_charges_cost_more_than_was_paid(spend: Amount, weights: list[float], rows: int) -> None:
     """Mutants: noise halved, θ forgotten when the noise was chosen, a query left out when the noise was chosen."""
-    mechanism = noise_kind(spend.currency)
+    mechanism = noise_kind(spend)
     honest = Charge(mechanism, "", rows, tuple(weights), stack_scale(spend, weights, rows), spend)
     assert not replace(honest, scale=honest.scale / 2).cost() <= spend
     assert not replace(honest, scale=stack_scale(spend, weights, 1)).cost() <= spend or rows == 1
@@ -295,3 +296,75 @@ def test_the_zcdp_rule_for_choices_would_understate() -> None:
     claims = [guarantee(zcdp, delta).epsilon for delta in (1e-1, 1e-2, 1e-3)]
     truths = [together.get_epsilon_for_delta(delta) for delta in (1e-1, 1e-2, 1e-3)]
     assert any(claim < truth - 1e-3 * rounds for claim, truth in zip(claims, truths, strict=True))
+
+
+# ---------------------------------------------------------------- ε that is spent directly, beside μ²
+
+
+@given(epsilon=logarithmic, delta=deltas, part=st.floats(0, 1))
+def test_direct_epsilon_and_what_is_exchanged_for_mu_are_within_the_budget(
+    epsilon: float, delta: float, part: float
+) -> None:
+    budget = Budget(epsilon, delta)
+    spent = Fraction(epsilon) * Fraction(part)
+    found = whole(budget, direct_epsilon=spent)
+    assert covers(budget, found)
+    assert found.exact_epsilon <= spent
+    assert guarantee(found, delta).epsilon <= epsilon * (1 + 1e-9)
+    if found.units and found.is_direct:
+        more = replace(found, epsilon_units=found.epsilon_units + max(1, found.epsilon_units // 10**6))
+        assert not covers(budget, replace(more, units=found.units + found.units // 10**6))
+
+
+@given(direct=logarithmic, weights=stacks, rows=st.integers(1, 20))
+def test_a_stack_paid_in_direct_epsilon_costs_it_and_no_more(direct: float, weights: list[float], rows: int) -> None:
+    """Laplace noise of the scale that pure ε buys; its mutants cost more."""
+    spend = Amount.of(Currency.GDP, 0, epsilon=direct)
+    scale = stack_scale(spend, weights, rows)
+    assert scale == stack_scale(Amount.of(Currency.PURE, direct), weights, rows)
+    charge = Charge(noise_kind(spend), "", rows, tuple(weights), scale, spend)
+    assert charge.mechanism == "laplace"
+    assert charge.cost() <= spend
+    assert not replace(charge, scale=scale / 2).cost() <= spend
+    assert not replace(charge, weights=(*weights, 1.0)).cost() <= spend
+    assert not replace(charge, mechanism="gaussian").cost() <= spend
+
+
+def test_direct_epsilon_is_shared_split_and_refused() -> None:
+    whole_amount = Amount.of(Currency.GDP, 0, epsilon=0.3)
+    assert whole_amount.share(0.5).epsilon_units == whole_amount.epsilon_units // 2
+    assert sum(whole_amount.split([1, 2, 4]), Amount(Currency.GDP, 0)) == whole_amount
+    assert whole_amount
+    with pytest.raises(BudgetError, match="remains"):
+        whole_amount.share(0.5) - whole_amount
+    with pytest.raises(BudgetError, match="not in both"):
+        stack_scale(Amount.of(Currency.GDP, 1, epsilon=1), [1.0], 1)
+    with pytest.raises(HedgerowError, match="beside μ² alone"):
+        Amount.of(Currency.PURE, 1, epsilon=1)
+    with pytest.raises(BudgetError, match="exceeds"):
+        whole(Budget(1.0), direct_epsilon=2)
+    with pytest.raises(BudgetError, match="some δ must be left"):
+        whole(Budget(1.0, 0.0), direct_epsilon=1)
+
+
+def test_exchanging_after_direct_spending_leaves_the_rest_of_epsilon() -> None:
+    from hedgerow.private.account import Account
+
+    budget = Budget(1.0, 1e-9)
+    account = Account(
+        whole(budget, direct_epsilon=1), exchanging=lambda spent: whole(budget, direct_epsilon=spent.exact_epsilon)
+    )
+    with pytest.raises(BudgetError, match="0 remains"):  # no μ² before anything was exchanged
+        account.debit(Charge("gaussian", "measure", 1, (1.0,), 1.0, Amount.of(Currency.GDP, 1)))
+    spend = Amount.of(Currency.GDP, 0, epsilon=0.25)
+    expected = account.exchanged(spend)
+    account.debit(Charge("laplace", "measure", 1, (1.0,), stack_scale(spend, [1.0], 1), spend))
+    account.exchange()
+    assert account.remaining == expected
+    assert not account.remaining.is_direct
+    assert account.remaining.value == pytest.approx(gdp_mu(0.75, 1e-9) ** 2)
+    with pytest.raises(BudgetError, match=r"asks for ε = 0\.25 directly; 0 remains"):
+        account.debit(Charge("laplace", "measure", 1, (1.0,), stack_scale(spend, [1.0], 1), spend))
+    before = account.whole
+    account.exchange()  # once and for all
+    assert account.whole == before

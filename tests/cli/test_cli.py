@@ -1,16 +1,19 @@
 """The command line as a user meets it: what works, what is refused, and what is never said."""
 
+import hashlib
 import json
 import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from hedgerow import cli
+from hedgerow.private.ledger import Ledger
 from hedgerow.samples import opm
 from refusals import code_in
 
@@ -61,8 +64,38 @@ def test_a_dry_run_says_what_would_be_asked_and_opens_nothing(hedgerow, people, 
     )
     assert done.code == 0, done.err
     assert "The table was not opened, nothing was spent" in done.out
-    assert "100.0% of the budget" in done.out
+    assert "2.0% of the budget" in done.out  # a first look
+    assert "98.0% of the budget" in done.out
+    assert "10,000 such rows, every value as likely as any other" in done.out
     assert files(people) == ["people.parquet", "people.yaml"]
+
+
+@pytest.mark.parametrize("method", ["mst", "privsyn"])
+def test_a_dry_run_says_what_of_a_step_is_noise_and_what_is_not(hedgerow, people, method):
+    """A choice has no noise but an ε: the smaller, the more it is left to chance. Scores have noise, all the same."""
+    (people / "small.yaml").write_text("columns: {a: {type: boolean}, b: {type: boolean}, c: {type: boolean}}")
+    words = ("synth", "none.csv", "-s", "small.yaml", "-e", 1, "-m", method, "--dry-run", "--dry-run-rows", 20_001)
+    said = hedgerow(*words).out
+    assert "It had 20,001 such rows, " in said
+    assert "1 query, 1 cell: gaussian noise" in said
+    steps = hedgerow(*words, "--json").json
+    assert steps["rows"] == 20_001
+    [chosen, *_] = [step for step in steps["charges"] if step["purpose"] in ("select", "score")]
+    if method == "mst":
+        assert chosen["mechanism"] == "exponential"
+        assert "least_noise" not in chosen
+        assert f"a choice among {chosen['candidates']} candidates at ε = {chosen['epsilon']:.3g}, " in said
+        assert "exponential noise" not in said
+    else:
+        assert chosen["least_noise"] == chosen["most_noise"] == chosen["scale"]
+        assert f"scores of {chosen['candidates']} candidates: gaussian noise {chosen['scale']:.3g}, " in said
+
+
+def test_a_dry_run_says_that_each_made_up_person_has_one_row(hedgerow, people):
+    schema = people / "people.yaml"
+    schema.write_text("person: id\nmax_rows_per_person: 3\n" + schema.read_text())
+    said = hedgerow("synth", "none.csv", "-s", "people.yaml", "-e", 1, "-m", "independent", "--dry-run").out
+    assert "10,000 such rows, each of another person" in said
 
 
 def test_the_same_seed_draws_the_same_rows_but_never_the_same_noise(hedgerow, people):
@@ -139,7 +172,7 @@ def test_the_demo_says_what_it_does_and_where_things_are(hedgerow, tmp_path):
         ({"out": "people.parquet"}, ("output-is-input", "private table")),
         ({"extra": ["--release", "people.yaml"]}, ("output-is-input", "schema")),
         ({"extra": ["--release", "out.csv"]}, ("output-twice",)),
-        ({"epsilon": "one"}, ("usage", "Hint: hedgerow synth --help")),
+        ({"epsilon": "one"}, ("bad-epsilon", "one")),
     ],
 )
 def test_bad_requests_are_refused_in_one_sentence(hedgerow, people, words, complaint):
@@ -276,12 +309,12 @@ def test_the_ledger_pays_refuses_and_shows(hedgerow, people):
     assert "ε = 1;" in refused.err
     assert not (people / "second.csv").exists()
     shown = hedgerow("ledger", "show", "l").out
-    assert "release by independent, ε = 1" in shown
+    assert "a first look, ε = 0.1" in shown  # 2 % of μ²
+    assert "release by independent, ε = 0.9" in shown
     certificate = hedgerow("verify", "out.release", "--json").json["certificate"]
-    record = (people / "l").read_text().splitlines()[1]
-    import hashlib
-
-    assert certificate["ledger"]["hash"] == hashlib.sha256((record + "\n").encode()).hexdigest()
+    _, *records = (people / "l").read_text().splitlines()
+    digests = [hashlib.sha256((record + "\n").encode()).hexdigest() for record in records]
+    assert [certificate["ledger"]["look"], certificate["ledger"]["hash"]] == digests
 
 
 def test_the_ledger_is_never_overwritten_and_binds_the_certificate(hedgerow, people):
@@ -341,10 +374,10 @@ def test_eight_runs_at_once_hold_the_budget(hedgerow, people):
     ]
     codes = [run.wait() or run.stderr.close() for run in runs]
     succeeded = sum(code is None for code in codes)
-    debits = (people / "l").read_text().count('"debit"')
-    assert succeeded == debits
-    assert 2 <= debits < 8
-    assert len(list(people.glob("out*.release"))) == debits
+    debits = Counter(entry.record.get("method") for entry in Ledger(people / "l").entries())
+    assert succeeded == debits["independent"] <= debits["look"]
+    assert 1 <= succeeded < 8
+    assert len(list(people.glob("out*.release"))) == succeeded
 
 
 # ---------------------------------------------------------------- what is never said, what is never left

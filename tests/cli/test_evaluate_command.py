@@ -44,6 +44,22 @@ def test_json_is_one_object_marked_private(hedgerow, tables):
     assert "tvd2" not in few
 
 
+def test_values_are_said_in_words_and_what_does_not_fit_is_named(hedgerow, tmp_path):
+    (tmp_path / "real.csv").write_text("\n".join(["x", *(str(i) for i in range(400)), "much"]))
+    (tmp_path / "made.csv").write_text("\n".join(["x", *(str(2 * i) for i in range(400))]))
+    (tmp_path / "x.yaml").write_text("columns: {x: {type: integer, min: 0, max: 1000, bins: 3}}")
+    done = hedgerow("evaluate", "real.csv", "made.csv", "-s", "x.yaml", "--metrics", "ks,sums", "-q")
+    assert done.code == 0, done.err
+    ks = next(line for line in done.out.splitlines() if line.startswith("ks "))
+    assert ks.split()[1] == "0.5000"
+    assert ks.endswith("times as far as a tenth of the real rows")
+    assert 'left out: 0.25 % of the real and 0.0 % of the synthetic values of "x" do not fit' in done.out
+    assert "much" not in done.out + done.err
+    found = hedgerow("evaluate", "real.csv", "made.csv", "-s", "x.yaml", "--metrics", "ks", "--json").json
+    assert found["ks_columns"] == {"x": 0.5}
+    assert found["rows_of_values"] == {"real": 401, "synthetic": 400}
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [

@@ -12,7 +12,7 @@ import pytest
 
 from hedgerow.budget.amounts import Budget
 from hedgerow.compare import Cell, ForeignTable, Plan, compare
-from hedgerow.compare.cell import floor, problem_of, refuse_changed
+from hedgerow.compare.cell import floor, problem_of, refuse_changed, run_cell
 from hedgerow.compare.grid import Grid, remaining_seconds
 from hedgerow.errors import OptionError
 from hedgerow.pages.comparison import MetricView, best_methods, main_metric
@@ -148,7 +148,7 @@ def test_a_ledger_is_debited_by_every_run_and_refuses_one_too_many(place):
     done = {row["epsilon"]: row["status"] for row in rows if row["kind"] == "method"}
     assert done == {1.0: "done", 2.0: "failed"}
     records = [entry.record for entry in ledger.entries()]
-    assert sum("debit" in record for record in records) == 1
+    assert [record["method"] for record in records if "debit" in record] == ["look", "independent"]
     assert any("compare" in str(record) for record in records)  # the look at exact data is noted
 
 
@@ -157,7 +157,7 @@ def debits(path):
 
 
 def test_a_comparison_that_is_killed_goes_on_with_what_it_paid_for(hedgerow, place):
-    """Killed between and after the answers of a run, itself or its cell: as many debits as runs."""
+    """Killed between and after the answers of a run, itself or its cell: as many pairs of debits as runs."""
     Ledger.create(place / "people.ledger", "opm", Budget(9, 1e-8))
     command = ("compare", "people.parquet", "-s", "people.yaml", "-o", "out", "--methods", "thirdparty:Killed")
     command += ("--epsilons", "1", "--runs", "1", "--metrics", "tvd1", "--ledger", "people.ledger", "--json", "-q")
@@ -166,13 +166,13 @@ def test_a_comparison_that_is_killed_goes_on_with_what_it_paid_for(hedgerow, pla
     for left in (2, 1):
         assert hedgerow(*command).code == -9
         assert len((place / "orders.txt").read_text().split()) == left
-        assert debits(place / "people.ledger") == ["independent"]
+        assert debits(place / "people.ledger") == ["look", "independent"]
     stopped = {row["name"]: row for row in hedgerow(*command).json["rows"]}
     assert stopped["thirdparty:Killed"]["problem"] == "ended by SIGKILL (out of memory?)"
     done = hedgerow(*command, "--retry")
     assert done.code == 0, done.err
     assert {row["status"] for row in done.json["rows"]} == {"done"}
-    assert debits(place / "people.ledger") == ["independent"] * 2  # the one that was killed, and the floor of that name
+    assert debits(place / "people.ledger") == ["look", "independent"] * 2  # the killed one, and the floor
     assert [path.suffix for path in (place / "out" / "cells").iterdir()] == [".json"] * 4  # no journal, no half file
 
 
@@ -278,6 +278,20 @@ def test_floors_are_samples_of_the_real_rows():
     assert len(floor("bootstrap", real, 0)["a"]) == 200
     assert len(set(floor("bootstrap", real, 0)["a"].tolist())) < 160  # with replacement: 126 are expected
     assert (floor("bootstrap", real, 3)["a"] == floor("bootstrap", real, 3)["a"]).all()
+
+
+def test_values_as_they_stand_are_compared_too(place):
+    asked = plan(place, metrics=("tvd1", "means", "ks"))
+    cells = {
+        "method": Cell("method", "independent", 1.0, 0),
+        "bootstrap": Cell("floor", "bootstrap", None, 0),
+        "subsample": Cell("floor", "subsample", None, 0),
+        "itself": Cell("table", "theirs", 2.0, 0, {}, asked.table),
+    }
+    found = {name: run_cell(asked, cell) for name, cell in cells.items()}
+    assert (found["itself"]["means"], found["itself"]["ks"]) == (0, 0)
+    assert 0 < found["bootstrap"]["ks"] < found["subsample"]["ks"] < 0.5
+    assert 0 < found["method"]["ks"] <= 1
 
 
 def test_the_time_left_worked_by_hand():

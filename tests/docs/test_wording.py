@@ -14,6 +14,10 @@ FALSE = {
     "a method that smooths can be better than a bootstrap": r"nothing can be\s+expected to be better",
     "a guarantee follows from the whole, not from the charges": r"the guarantee follows from the charges",
     "the noise on a measured count is not the error of the model's": r"standard_error",
+    "a placeholder is not a figure": r"\bRESULTS\b",
+    "replay checks, it cannot see everything": r"replay\s+proves",
+    "a method is code in the process that holds the rows": r"no way to rows|So a method can be\s+wasteful",
+    "a run promises what its whole budget is worth": r"follows from what was spent",
     "seconds of public work depend on the rows": r"(counts|count) (wall )?seconds of public",
 }
 SAID = [

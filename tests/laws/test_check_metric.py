@@ -52,6 +52,12 @@ def first(comparison):
     return tvd1(*comparison.tables)
 
 
+def held(comparison):
+    """How many codes of each attribute only one of the tables holds: none beside random codes, which hold all."""
+    real, synthetic, domain = comparison.tables
+    return float(sum(len(np.setxor1d(real[name], synthetic[name])) for name in domain.names))
+
+
 HONEST = Metric("mine", lambda c: {"mine": first(c)}, {"mine": Figure("mine", "a share")})
 
 
@@ -67,9 +73,11 @@ BROKEN = {
     "same seed gave other": lambda c: {"mine": random.random()},
     "order of the rows": lambda c: {"mine": float(c.real[c.domain.names[0]][0])},
     "less good": lambda c: {"mine": -first(c)},
+    "less good than beside random or equal rows": lambda c: {"mine": -held(c)},
+    "what it says of random and of equal rows": lambda c: {"mine": 0.5},
     "wrote to the tables": write,
     "as JSON": lambda c: {"mine": 0.0, "mine_at": np.zeros(1)},
-    "it failed": lambda c: {"mine": 1.0 / (len(c.domain) - 1)},
+    "it failed": lambda c: {"mine": first(c) / (len(c.domain) - 1)},
 }
 
 
@@ -110,6 +118,11 @@ def test_a_metric_made_elsewhere(elsewhere):
     ):
         with refused(said):
             find(name)
+    with refused("metric-name-taken"):
+        settled_metrics(["metrics_elsewhere:Modes", "metrics_elsewhere:MODES"], None, ())
+    with refused("metric-name-taken"):
+        settled_metrics([HONEST, replace(HONEST, draws=True)], None, ())
+    assert list(settled_metrics([HONEST, HONEST, "tvd1", "tvd1"], None, ())) == ["tvd1", "mine"]
     with refused("figure-name-taken", '"tvd1"', '"clash"'):
         settled_metrics(["tvd1", "metrics_elsewhere:CLASH"], None, ())
 

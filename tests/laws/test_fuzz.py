@@ -12,6 +12,7 @@ from hedgerow.release.bundle import Release
 from hedgerow.run import synthesize
 from hedgerow.samples import opm
 from hedgerow.schema import Schema
+from hedgerow.schema.file import File, Written
 
 LIMITS = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 WORDS = [
@@ -117,13 +118,18 @@ CELLS = st.sampled_from(
 
 
 @LIMITS
-@given(st.one_of(st.binary(max_size=120), st.lists(CELLS, max_size=40).map("".join).map(str.encode)))
-def test_any_bytes_are_a_csv_or_a_table_error(tmp_path, content):
+@given(
+    st.one_of(st.binary(max_size=120), st.lists(CELLS, max_size=40).map("".join).map(str.encode)),
+    st.sampled_from([{}, {"encoding": "utf-16"}, {"encoding": "latin-1"}, {"encoding": "shift_jis"}]),
+    st.sampled_from([",", ";", "tab"]),
+)
+def test_any_bytes_are_a_text_file_or_a_table_error(tmp_path, content, file, delimiter):
+    written = Written(File(delimiter=delimiter, **file))
     path = tmp_path / "t.csv"
-    path.write_bytes(b"a,b\n" + content)
+    path.write_bytes(f"a{written.file.delimiter}b\n".encode(file.get("encoding", "utf-8")) + content)
     said = ""
     try:
-        names = {tuple(batch.schema.names) for batch in open_source(path).batches(["a", "b"])}
+        names = {tuple(batch.schema.names) for batch in open_source(path, written).batches(["a", "b"])}
     except TableError as refused:
         names, said = set(), str(refused)
     assert names <= {("a", "b")}

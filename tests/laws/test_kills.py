@@ -22,11 +22,11 @@ from forked import SIGNALS, ending, write_inputs
 from hedgerow.budget.accounting import whole
 from hedgerow.budget.amounts import Budget
 from hedgerow.models.model import BLOCK_ROWS
-from hedgerow.private.journal import _is_void, _records
+from hedgerow.private.journal import _is_void, _records, nonce_of
 from hedgerow.private.ledger import Ledger
 from hedgerow.run import synthesize
 from hedgerow.schema import Schema
-from paying import BUDGET, next_command, synth_words, where_synth_is
+from paying import BUDGET, LOOK, debits_of, next_command, synth_words, where_synth_is
 
 KILLS = int(os.environ.get("HEDGEROW_KILLS", "150"))
 SEED = int(os.environ.get("HEDGEROW_KILLS_SEED", "0"))
@@ -121,7 +121,7 @@ def kill_synth(campaign, *more):
         where_synth_is(folder, *more)
     left = {path.name for path in folder.iterdir() if not path.name.startswith(".page.html")}
     assert left - {"page.html", "out.release.journal"} == {"l", "out.release", "out.csv"}
-    assert len([entry for entry in Ledger(folder / "l").entries() if "debit" in entry.record]) == 1
+    assert [debit["method"] for debit in debits_of(folder)] == ["look", "mst"]
     assert Ledger(folder / "l").torn() == [] or Ledger(folder / "l").spent().units == whole(BUDGET).units
 
 
@@ -219,18 +219,21 @@ def compare_words(campaign):
 
 
 def where_compare_is(folder):
-    """Each debit is one of a cell that is done, or that has its journal."""
+    """Each debit, two a run, is one of a cell that is done, or that has its journal."""
     grid = folder / "grid"
     cells = {path.name: path for path in (grid / "cells").glob("*")} if grid.exists() else {}
     journals = [path.read_bytes() for name, path in cells.items() if name.endswith(".journal")]
-    begun = {_records(data)[0].value["nonce"] for data in journals if not _is_void(data)}
+    runs = [_records(data)[0].value["nonce"] for data in journals if not _is_void(data)]
+    begun = {nonce_of(run, part) for run in runs for part in ("look", "hash")}
     done = [json.loads(path.read_text()) for name, path in cells.items() if name.endswith(".json")]
     assert [row["problem"] for row in done if row["status"] != "done"] == []
     paid = sum(row["kind"] == "method" for row in done)
-    debits = [entry.record for entry in Ledger(folder / "l").entries() if "debit" in entry.record]
-    assert paid <= len(debits) <= 2
-    assert Ledger(folder / "l").spent().units == len(debits) * whole(BUDGET).units
-    assert len([debit for debit in debits if debit["journal"] not in begun]) <= paid
+    debits = debits_of(folder)
+    looks = sum(debit["method"] == "look" for debit in debits)
+    rests = len(debits) - looks
+    assert paid <= rests <= looks <= 2
+    assert Ledger(folder / "l").spent().units == looks * LOOK.units + rests * (whole(BUDGET) - LOOK).units
+    assert len([debit for debit in debits if debit["journal"] not in begun]) <= 2 * paid
     for name in ("comparison.html", "results.parquet", "manifest.json"):
         assert not (grid / name).exists() or (grid / name).stat().st_size
     return f"{len(done)} of 4 cells, {len(debits)} debits"
@@ -245,7 +248,7 @@ def kill_compare(campaign):
     for _ in range(campaign.rng.randint(1, 3)):
         campaign.kill("compare", compare_words(campaign), folder, lambda: where_compare_is(folder))
     campaign.finish(compare_words(campaign), folder)
-    assert where_compare_is(folder) == "4 of 4 cells, 2 debits"
+    assert where_compare_is(folder) == "4 of 4 cells, 4 debits"
     left = {path.name for path in folder.rglob("*") if path.suffix != ".json" or path.parent.name != "cells"}
     assert left == {"l", "grid", "cells", "comparison.html", "results.parquet", "manifest.json"}
     assert (folder / "grid" / "comparison.html").read_text().rstrip().endswith("</html>")

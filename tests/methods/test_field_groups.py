@@ -14,6 +14,8 @@ from hedgerow.coded.measurement import Measurement, Noise
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.methods import build
 from hedgerow.methods.field_groups import FieldGroups, histogram
+from hedgerow.release.bundle import verify
+from looking import asked
 from refusals import refused
 
 SCHEMA = """
@@ -47,12 +49,23 @@ def test_groups_keep_what_they_hold_and_nothing_else():
 @pytest.mark.parametrize("delta", [1e-9, 0.0])
 def test_all_groups_are_one_stack(delta):
     made = release(FieldGroups(groups=(("a", "b"),)), epsilon=1.0, delta=delta)
-    _, stack = made.certificate.charges
+    _, stack = asked(made)
     assert [query["cells"] for query in stack.queries] == [24, 5, 33]  # 10 bins and a hidden one, 3 classes
     assert stack.mechanism == ("gaussian" if delta else "laplace")
     if not delta:
-        assert stack.scale / stack.weights[0] == pytest.approx(3 / 0.99, rel=1e-6)  # b = groups / ε
+        assert stack.scale / stack.weights[0] == pytest.approx(3 / (0.98 * 0.99), rel=1e-6)  # b = groups / ε
     assert made.certificate.spent == made.certificate.whole
+
+
+def test_a_number_of_rows_that_was_given_costs_nothing(tmp_path):
+    """All of the budget after the look goes to the groups, and the release reads back."""
+    made = hr.synthesize(rows(), hr.Schema.parse(SCHEMA), hr.Budget(1.0, 0.0), FieldGroups(), rows=250)
+    (stack,) = asked(made)
+    assert made.certificate.spent == made.certificate.whole
+    assert stack.scale == pytest.approx(4 / 0.98)  # b = groups / ε, as printed
+    assert made.sample().num_rows == made.estimated_rows == 250
+    made.save(tmp_path / "given.release")
+    verify(tmp_path / "given.release")
 
 
 @given(cells=st.integers(2, 10**8), threshold=st.floats(0.1, 4))

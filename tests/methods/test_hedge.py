@@ -29,6 +29,7 @@ from hedgerow.models.records import Adjusted, Target
 from hedgerow.private.evaluate import marginal_distances
 from hedgerow.progress import Limits, Progress
 from hedgerow.samples import opm
+from looking import asked
 from refusals import refused
 
 SCHEMA = hr.Schema.parse(opm.SCHEMA)
@@ -247,7 +248,7 @@ def release_of(table, schema, epsilon, seed=0, delta=1e-9, method=None, **words)
 
 
 def kinds(release):
-    return [charge.purpose for charge in release.certificate.charges]
+    return [charge.purpose for charge in asked(release)]
 
 
 def bits(rows, columns=8, seed=0):

@@ -89,16 +89,16 @@ def test_what_an_option_does_not_allow_is_refused_when_the_method_is_made(given,
 
 
 def test_text_and_plain_data_become_values(monkeypatch):
-    monkeypatch.setitem(methods._METHODS, "made", f"{__name__}:Made")
+    made = f"{__name__}:Made"
     monkeypatch.setitem(__import__("sys").modules, __name__, __import__("types").SimpleNamespace(Made=Made))
     texts = {"part": ".25", "count": "4", "word": "error", "sure": "no", "names": "a,b", "plain": "-7", "file": "w"}
-    assert methods.build("made", texts) == Made(0.25, 4, 2.0, "error", "w", False, ("a", "b"), -7)
-    assert methods.build("made", {"part": 0.25, "count": 4.0, "wide": 3, "sure": False, "file": 2}) == Made(
+    assert methods.build(made, texts) == Made(0.25, 4, 2.0, "error", "w", False, ("a", "b"), -7)
+    assert methods.build(made, {"part": 0.25, "count": 4.0, "wide": 3, "sure": False, "file": 2}) == Made(
         0.25, 4, 3.0, file="2", sure=False
     )
     for wrong in ({"count": "4.5"}, {"sure": "perhaps"}, {"plain": "x"}, {"part": "1"}, {"count": 2.5}, {"part": None}):
         with refused("bad-option"):
-            methods.build("made", wrong)
+            methods.build(made, wrong)
 
 
 @given(

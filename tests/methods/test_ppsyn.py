@@ -17,13 +17,14 @@ from hedgerow.coded.measurement import Noise
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.methods import ppsyn
 from hedgerow.methods.ppsyn import PPSyn
-from hedgerow.methods.shared import blocks, rounds
+from hedgerow.methods.shared import blocks, ratio, rounds
 from hedgerow.methods.shared.blocks import resolutions
-from hedgerow.methods.shared.rounds import adapted, drawn_by_lot
+from hedgerow.methods.shared.rounds import Round, adapted, drawn_by_lot
 from hedgerow.private.ledger import Ledger
 from hedgerow.private.vault import Vault
 from hedgerow.progress import Limits, Progress
 from hedgerow.samples import opm
+from looking import answered
 from refusals import refused
 from repository import ROOT
 
@@ -51,6 +52,86 @@ def test_the_other_families_of_partitions_are_private_too(family):
         assert max(replay_pair(PPSyn(partition=family), budget, pair).ratios) <= 1 + 1e-9
 
 
+def test_the_write_ups_choice_is_private_too():
+    """Contribution per unit of budget: distances, prices and partitions all come from noisy answers."""
+    for budget, pair in zip(BUDGETS * 3, pairs(6), strict=True):
+        assert max(replay_pair(PPSyn(selection="ratio"), budget, pair).ratios) <= 1 + 1e-9
+
+
+def test_a_price_from_exact_counts_is_caught(monkeypatch):
+    """Contr itself, as printed, decides how much a marginal costs: the noise scale then tells of a row."""
+
+    def exact(self, model):
+        def distance(marginal):
+            query = curators[-1]._translate(MarginalQuery(model.domain, marginal))
+            counts = next(curators[-1]._base._engine.count([query])).opened()
+            return float(np.abs(counts - model.marginal(marginal).reshape(-1)).sum())
+
+        return distance
+
+    curators = []
+    bought = ratio.Contributions.bought.__func__
+    monkeypatch.setattr(ratio.Contributions, "now", exact)
+    monkeypatch.setattr(
+        ratio.Contributions,
+        "bought",
+        classmethod(lambda cls, curator, *rest: curators.append(curator) or bought(cls, curator, *rest)),
+    )
+    crowded = next(pair for pair in pairs(len(KINDS)) if pair.kind == "many rows")
+    with pytest.raises(Violation):
+        replay_pair(PPSyn(selection="ratio"), hr.Budget(100.0, 1e-9), crowded)
+
+
+def test_by_ratio_each_marginal_brings_its_own_budget(table):
+    release = hr.synthesize(table, SCHEMA, hr.Budget(1.0), PPSyn(selection="ratio"), unsafe_noise_seed=1)
+    assert release.certificate.spent == release.certificate.whole
+    costs = {
+        charge.amount.units
+        for charge in release.certificate.charges
+        if charge.purpose == "measure" and len(charge.queries) == 1 and len(charge.queries[0]["attributes"]) > 1
+    }
+    assert len(costs) > 3
+
+
+def test_the_cheapest_partition_of_algorithms_3_and_4():
+    """By hand: reconstruction errors 8, 2, 0 for one, two and three blocks, 10 allowed: noise 2, 4 and 10/3."""
+    errors = np.array([8.0, 2.0, 0.0])
+    assert ratio.cheapest(errors, 10.0, fewest=1) == ratio.Cheapest(2, 4.0)
+    assert ratio.cheapest(errors, 10.0, fewest=3).blocks == 3
+    assert ratio.cheapest(np.array([8.0, 7.0]), 5.0, fewest=1) == ratio.Cheapest(2, 2.5)
+
+
+@given(
+    errors=st.lists(st.floats(0, 1e6), min_size=1, max_size=50), allowed=st.floats(1e-3, 1e6), fewest=st.integers(1, 4)
+)
+def test_the_cheapest_partition_keeps_the_bound_of_theorems_4_and_5(errors, allowed, fewest):
+    """Reconstruction error + expected noise ≤ η·Contr wherever some partition leaves room for noise."""
+    falling = np.sort(errors)[::-1]
+    found = ratio.cheapest(falling, allowed, min(fewest, len(errors)))
+    assert 1 <= found.blocks <= len(errors)
+    assert found.noise > 0
+    if (falling[fewest - 1 :] < allowed).any():
+        assert falling[found.blocks - 1] + found.blocks * found.noise <= allowed * (1 + 1e-9)
+
+
+@given(times=st.floats(0, 1e9), spend=st.integers(1, 10**6), most=st.integers(1, 10**6))
+def test_a_price_lies_between_the_rounds_budget_and_the_most(times, spend, most):
+    found = ratio.clipped(times, Amount(Currency.GDP, spend), Amount(Currency.GDP, most)).units
+    assert spend <= found <= max(spend, most)
+
+
+def test_columns_are_candidates_and_partitioned_by_their_counts():
+    domain = Domain.of({"a": 100, "b": 2})
+    counts = np.random.default_rng(0).random((100, 2)) * 100
+    model = type("M", (), {"marginal": lambda self, m: counts.sum(1) if m == ("a",) else counts.sum(0)})()
+    now = Round(domain, model, {("a",): 1.0}, [("a",)], Noise("gaussian", 1.0), 0.5, None, None)
+    [offered] = blocks.offer_blocks(now, [("a",)], 10, 1.0).candidates
+    of_cell = offered.query.blocks
+    assert offered.query.cells == 10
+    ordered = of_cell[np.argsort(counts.sum(1), kind="stable")]
+    assert (np.diff(ordered) >= 0).all()
+
+
 def test_partitions_are_measured_saved_and_verified(table, tmp_path):
     release = hr.synthesize(table, SCHEMA, hr.Budget(1.0), "ppsyn")
     pairs_or_more = [query for query in partitioned(release) if len(query["attributes"]) > 1]
@@ -68,8 +149,7 @@ def test_the_model_answers_as_the_blocks_were_measured(table):
     inner = getattr(release.model, "model", release.model)
     blocks = [
         measurement
-        for answer in release.answers
-        for measurement in answer.measurements
+        for measurement in release.measurements
         if isinstance(measurement.query, MarginalQuery) and measurement.query.blocks is not None
     ]
     assert blocks
@@ -230,6 +310,16 @@ def test_the_stopping_points_of_algorithms_3_and_4(printed):
     assert printed.split_until(budgets) == 2
     assert printed.merged_until(budgets) == 2
     assert np.isinf(printed.required(np.array([8.0, 2.0, 0.0]), 5.0)[0])
+
+
+def test_the_printed_version_spends_on_columns_as_printed(printed, table):
+    """ρ_i ∝ c_i^(2/3) of a tenth: a column's 1/σ² is in proportion to the cells' two-thirds power."""
+    release = hr.synthesize(table, SCHEMA, hr.Budget(1.0), printed.Printed((("sex", "race"),), rounds=2))
+    first = answered(release)[0].measurements
+    assert len(first) == len(SCHEMA.columns)
+    shares = np.array([1 / m.noise.scale**2 for m in first])
+    cells = np.array([m.query.cells for m in first], dtype=float)
+    assert shares / shares.sum() == pytest.approx(cells ** (2 / 3) / (cells ** (2 / 3)).sum(), rel=0.01)
 
 
 @pytest.fixture

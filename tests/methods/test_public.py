@@ -12,6 +12,7 @@ import hedgerow as hr
 from hedgerow.audit.method import BUDGETS, pairs
 from hedgerow.audit.replay import replay
 from hedgerow.coded.domain import Domain
+from hedgerow.methods import build
 from hedgerow.methods.field_groups import FieldGroups
 from hedgerow.methods.match3 import Match3, Wanted
 from hedgerow.methods.shared.public import Relations, forest
@@ -169,7 +170,34 @@ def test_a_list_that_is_given_wins_over_the_public_table():
     assert asked(Match3(marginals=(Wanted(("a", "d")),)), planted(1), planted(2)) == [("a", "d")]
 
 
-@pytest.mark.parametrize("method", [FieldGroups(), Match3()], ids=["field-groups", "match3"])
+def test_forced_marginals_are_measured_beside_what_is_learnt():
+    """The tree grows around their pairs: a and d, which have nothing to do with each other, are one of its branches."""
+    forced = (Wanted(("a", "d"), 3.0), Wanted(("a", "b", "d")))
+    found = asked(Match3(forced=forced), planted(1), planted(2))
+    assert found[:2] == [("a", "d"), ("a", "b", "d")]
+    assert {("a", "c"), ("b", "wage")} <= set(found)
+    assert len(set(found)) == len(found)
+    weights = (
+        hr.synthesize(planted(1), hr.Schema.parse(SCHEMA), hr.Budget(4.0), Match3(forced=forced), public=planted(2))
+        .certificate.charges[-1]
+        .weights
+    )
+    assert weights[:2] == (3.0, 1.0)
+
+
+def test_the_word_public_asks_for_what_the_public_table_teaches(tmp_path):
+    """Also where a preset has a list; a list of one's own is forced beside it."""
+    (tmp_path / "block.yaml").write_text("- {columns: [a, d], weight: 2}\n")
+    method = build("match3", {"marginals": "public", "forced": str(tmp_path / "block.yaml")})
+    assert method.marginals == ()
+    assert asked(method, planted(1), planted(2))[0] == ("a", "d")
+
+
+@pytest.mark.parametrize(
+    "method",
+    [FieldGroups(), Match3(), Match3(forced=(Wanted(("site", "age")),))],
+    ids=["field-groups", "match3", "match3 forced"],
+)
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_replay_finds_no_difference_with_a_public_table(method, budget):
     from hedgerow.audit.method import SCHEMA as AUDITED

@@ -11,6 +11,7 @@ from hedgerow.methods.independent import Independent
 from hedgerow.private.bounding import Holders
 from hedgerow.private.discovery import SHARE_MOST, Discoveries
 from hedgerow.release.bundle import verify
+from looking import asked
 from refusals import refused
 
 SCHEMA = """
@@ -47,7 +48,7 @@ def test_common_values_are_found_rare_ones_become_other_and_bins_follow_the_data
     assert len(edges) > 5
     assert np.median(edges) < 60, "cells crowd where the rows are, not evenly up to 1000"
     assert release.certificate.spent == release.certificate.whole
-    purposes = [charge.purpose for charge in release.certificate.charges]
+    purposes = [charge.purpose for charge in asked(release)]
     assert purposes[0] == "discover"
     assert set(purposes[1:]) == {"measure"}
     release.save(tmp_path / "x.release")
@@ -113,14 +114,17 @@ def test_a_dry_run_states_what_discoveries_will_cost(hedgerow, tmp_path):
     done = hedgerow("synth", "unopened.csv", "-s", "s.yaml", "-e", 1, "-m", "independent", "--dry-run", "--json")
     assert done.code == 0, done.err
     charges = done.json["charges"]
-    assert {charge["purpose"] for charge in charges[1:]} == {"measure"}
+    assert [charge["purpose"] for charge in charges[:2]] == ["look", "discover"]
+    assert {charge["purpose"] for charge in charges[2:]} == {"measure"}
     assert sum(charge["share"] for charge in charges) == pytest.approx(1)
-    values, cuts = done.json["allotments"]
+    look, values, cuts = done.json["allotments"]
+    assert look == {"purpose": "look", "columns": ["spent", "visits"], "share": 0.02, "delta": 0.0}
     assert values == {"purpose": "values", "columns": ["city"], "share": 0.05, "delta": pytest.approx(1e-10)}
     assert cuts == {"purpose": "cuts", "columns": ["spent", "visits"], "share": 0.1, "delta": 0.0}
-    assert charges[0]["share"] == pytest.approx(0.05)
-    assert sum(charge["share"] for charge in charges[1:-1]) <= 0.1 + 1e-9
+    assert [charge["share"] for charge in charges[:2]] == pytest.approx([0.02, 0.05])
+    assert sum(charge["share"] for charge in charges[2:-1]) <= 0.1 + 1e-9
     done = hedgerow("synth", "unopened.csv", "-s", "s.yaml", "-e", 1, "-m", "independent", "--dry-run")
+    assert "beforehand a look at what does not fit: 2.0% of the budget\n" in done.out
     assert "beforehand the values of city: 5.0% of the budget and δ = 1e-10\n" in done.out
     assert "beforehand where to cut spent, visits: 10.0% of the budget\n" in done.out
 
@@ -133,7 +137,8 @@ def test_whatever_is_bought_beforehand_stays_within_a_quarter():
             schema = hr.Schema(columns={"sex": {"type": "code", "size": 2}, **columns})
             planned = Discoveries.plan(schema, hr.Budget(1.0))
             assert sum(each.share for each in planned.allotments) <= SHARE_MOST + 1e-12
-            assert sum(len(each.columns) for each in planned.allotments) == open_columns + cut_columns
+            bought = [each for each in planned.allotments if each.purpose != "look"]
+            assert sum(len(each.columns) for each in bought) == open_columns + cut_columns
             assert planned.direct_delta <= 1e-10 * (1 + 1e-9)
 
 

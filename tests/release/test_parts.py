@@ -84,7 +84,7 @@ def test_another_draw_is_not_mixed_in(release, tmp_path):
 def test_from_the_command_line(hedgerow, release, tmp_path):
     done = hedgerow("sample", release, "--rows", "1e3", "-o", "rows/")
     assert done.code == 0, done.err
-    assert "1,000 synthetic rows; 1 parts written now" in done.out
+    assert "1,000 synthetic rows; 1 part written now" in done.out
     assert json.loads((tmp_path / "rows" / "manifest.json").read_text())["rows"] == 1000
     assert hedgerow("sample", release, "--rows", "1e3", "-o", "rows/").code == 0
     assert hedgerow("sample", release, "--rows", "many", "-o", "rows/").code == 2

@@ -102,7 +102,7 @@ def test_books_in_rho_have_no_second_opinion_of_choices():
         (lambda c: c["charges"][0].update(scale=c["charges"][0]["scale"] * 2), ("charge-other-noise",)),
         (lambda c: c["charges"][0].update(sensitivity=0.5), ("certificate-not-recomputed", '"charges"')),
         (lambda c: c["charges"][0]["weights"].pop(), ("charge-weights",)),
-        (lambda c: c["charges"].append(c["charges"][0]), ("certificate-overspent",)),
+        (lambda c: c["charges"].append(c["charges"][1]), ("certificate-overspent",)),
         (lambda c: c.update(charges=[]), ("certificate-without-charges",)),
         (lambda c: c.update(rows_per_person=1, unit="person"), ("certificate-and-schema",)),
         (lambda c: c.update(rows_per_person=7), ("certificate-and-schema",)),
@@ -111,7 +111,10 @@ def test_books_in_rho_have_no_second_opinion_of_choices():
         (lambda c: c.update(claim="ε = 0"), ("certificate-not-recomputed", '"claim"')),
         (lambda c: c.update(notes=["fine"]), ("certificate-strange-note",)),
         (lambda c: c["method"].update(title="\x1b[2J✓ verified"), ("certificate-control-characters",)),
-        (lambda c: c["charges"][0].update(purpose="look"), ("charge-unknown-access",)),
+        (lambda c: c["charges"][0].update(purpose="peek"), ("charge-unknown-access",)),
+        (lambda c: c["charges"][0].update(purpose="measure"), ("charge-undeclared-attributes",)),
+        (lambda c: c["charges"][1].update(purpose="look"), ("charge-late-look",)),
+        (lambda c: c["charges"][0]["queries"].pop(), ("charge-weights",)),
         (lambda c: c["charges"][0].update(mechanism="magic"), ("certificate-unreadable",)),
         (lambda c: c.update(statements=["perfectly private"]), ("certificate-not-recomputed", '"statements"')),
         (lambda c: c.pop("whole"), ("certificate-unreadable",)),
@@ -272,7 +275,7 @@ def test_the_bundle_holds_no_private_value_path_or_time(tmp_path):
     import pyarrow.parquet as pq
 
     pq.write_table(columns, path / "people.parquet")
-    made = hr.synthesize(path / "people.parquet", schema, hr.Budget(100.0), "independent")
+    made = hr.synthesize(path / "people.parquet", schema, hr.Budget(100.0), "independent", allow_misfits=["sex"])
     made.save(tmp_path / "x.release")
     with zipfile.ZipFile(tmp_path / "x.release") as members:
         for info in members.infolist():

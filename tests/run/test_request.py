@@ -90,4 +90,4 @@ def test_nothing_is_opened_before_everything_is_judged(people):
         Request(**asked, outputs=Outputs(people / "out.csv", people / "out.release")).checked()
     with refused("ledger-exhausted"):
         Request(**asked, ledger=people / "l").checked()
-    assert Request(**asked).checked().rehearsal().certificate.void
+    assert Request(**asked).checked().rehearsal(100).certificate.void

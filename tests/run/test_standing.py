@@ -180,11 +180,11 @@ def test_what_is_refused_before_a_row_is_read_says_so_once(code, tmp_path, monke
 def test_a_rehearsal_spends_nothing_whatever_its_own_books_say():
     run = Run(hr.Schema.parse(SCHEMA), hr.Budget(1.0), Greedy(), 0, Progress())
     with refused("no-share") as told:
-        rehearse(run)
+        rehearse(run, 100)
     assert CHARGED not in str(told.value)
     request = Request(table(), hr.Schema.parse(SCHEMA), hr.Budget(1.0), Greedy())
     with refused("no-share", UNREAD):
-        request.checked().rehearsal()
+        request.checked().rehearsal(100)
 
 
 def test_the_command_says_it_of_its_own_options_too_but_not_once_a_release_is_made(hedgerow, tmp_path):

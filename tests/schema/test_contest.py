@@ -113,4 +113,4 @@ def test_without_runs_an_epsilon_is_needed():
 
     with refused("missing-epsilon"):
         wanted("preset:acs", None, 1e-9)
-    assert [each.named(None) for each in wanted("preset:acs", 2.0, 0.0)] == [None]
+    assert [each.named(None) for each in wanted("preset:acs", "2", 0.0)] == [None]

@@ -13,6 +13,9 @@ import pytest
 
 from hedgerow.schema import Schema
 from hedgerow.schema.draft import draft_schema
+from hedgerow.schema.draft.drafting import EXAMPLES
+from hedgerow.schema.invented import INVENTED
+from hedgerow.schema.kinds import KINDS
 from refusals import refused
 
 
@@ -276,3 +279,53 @@ def test_a_source_that_contradicts_itself_is_named(tmp_path: Path) -> None:
 def test_two_columns_of_one_name_are_refused() -> None:
     with refused("duplicate-column"):
         draft_schema(["a", "a"], [])
+
+
+def test_a_draft_has_a_line_for_each_column_below_an_example_of_every_type() -> None:
+    header = ["age", "name with spaces", "a: b", "#x", "", "Unnamed: 0"]
+    values = [f"a long value {number}" for number in range(60)]
+    draft = draft_schema(header, ["public:t"], public_batches=lambda _: [_rows(values)])
+    lines = draft.text.partition("columns:\n")[2].splitlines()
+    assert len(lines) == 4
+    assert all(line.startswith("  ") for line in lines)
+    assert lines[1:] == ["  name with spaces: TODO", "  'a: b': TODO", "  '#x': TODO"]
+    assert "# 2 without a name: left out.\n" in draft.text
+    assert draft_schema(["a", "b"], []).text.endswith("columns:\n  a: TODO\n  b: TODO\n")
+    assert draft.columns == ("age", "name with spaces", "a: b", "#x")
+    for kind in (*KINDS, *INVENTED):
+        assert f"#   name: {{type: {kind}" in draft.text
+
+
+def _rows(values: list[str]) -> Any:
+    return pa.table({"age": values * 2}).combine_chunks().to_batches()[0]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, *INVENTED])
+def test_the_example_of_a_type_is_a_declaration_of_it(kind: str) -> None:
+    example, _ = EXAMPLES[kind]
+    schema = Schema.parse(f"columns:\n  name: {example}\n  age: {{type: code, size: 2}}\n")
+    assert schema.to_dict()["columns"]["name"]["type"] == kind
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        ["39", " State-gov", " 77516", " Bachelors", " 13", "x", "y", "z"],
+        ["58", "management", "2143", "yes"],
+        ["CANARY", "2020-05-17", "x", "y"],
+        ["CANARY", "17.05.2020 12:00", "x"],
+        ["CANARY", "1,5"],
+        ["-1", "0"],
+    ],
+)
+def test_names_that_look_like_a_row_are_not_written_down(row: list[str]) -> None:
+    with refused("no-header", "looks like a row. Nothing was written.") as caught:
+        draft_schema(row, [])
+    assert not any(value.strip() in str(caught.value) for value in row if len(value) > 3)
+
+
+@pytest.mark.parametrize(
+    "header", [["place", "2019", "2020", "2021"], ["0", "1", "2"], ["1", "2"], ["a", "b", "c", "d", "7"]]
+)
+def test_years_and_counted_columns_are_names(header: list[str]) -> None:
+    assert draft_schema(header, []).columns == tuple(header)

@@ -34,17 +34,22 @@ SCHEMA = Schema.from_dict(
 ENCODING = SCHEMA.encoding()
 LABELS = {
     "age": ["0 – 2", "3 – 5", "6 – 9", "99", "not asked", "refused"],
-    "wage": ["0 – 24", "25 – 49", "50 – 74", "75 – 99", "not declared"],
+    "wage": ["0 – 24", "25 – 49", "50 – 74", "75 – 99", "fits nothing declared"],
     "wage:heap": ["divisible by 10", "divisible by 5", "by none"],
     "part": ["0 – 0.25", "0.25 – 0.5", "0.5 – 0.75", "0.75 – 1", "other"],
-    "born": ["2000-01", "2000-02", "2000-03", "2000-04", "not declared"],
-    "quarter": ["2000-01-15 – 2000-03-31", "2000-04-01 – 2000-06-30", "2000-07-01 – 2000-08-02", "not declared"],
-    "seen": ["2000-01-01 00 h", "2000-01-01 01 h", "2000-01-01 02 h", "not declared"],
+    "born": ["2000-01", "2000-02", "2000-03", "2000-04", "fits nothing declared"],
+    "quarter": [
+        "2000-01-15 – 2000-03-31",
+        "2000-04-01 – 2000-06-30",
+        "2000-07-01 – 2000-08-02",
+        "fits nothing declared",
+    ],
+    "seen": ["2000-01-01 00 h", "2000-01-01 01 h", "2000-01-01 02 h", "fits nothing declared"],
     "city": ["north", "other", "missing"],
-    "grade": ["low", "high", "not declared"],
-    "flag": ["False", "True", "missing", "not declared"],
+    "grade": ["low", "high", "fits nothing declared"],
+    "flag": ["False", "True", "missing", "fits nothing declared"],
     "site": ["0", "1", "2"],
-    "left+right": ["0 · 0", "1 · 1", "missing · 1", "not declared"],
+    "left+right": ["0 · 0", "1 · 1", "missing · 1", "fits nothing declared"],
 }
 
 

@@ -1,7 +1,8 @@
 """Tables of every format, damaged and read: a program of its own, because what it looks for is a dead process.
 
-    python damaging.py SEED CASES FOLDER
+    python damaging.py SEED CASES FOLDER [apart]
 
+With `apart` the formats are those that others' libraries read in a process of their own, which takes longer.
 Every case prints its number before it is read, so that the last number of a process that died tells which one it was.
 """
 
@@ -10,11 +11,13 @@ import datetime
 import decimal
 import gzip
 import io
+import os
 import random
 import resource
 import sys
 from pathlib import Path
 
+import pandas
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
@@ -84,16 +87,49 @@ def parquet(compression, version, dictionary):
     return write
 
 
-def text(packed):
+def text(pack=bytes, delimiter=",", encoding="utf-8"):
     def write(table, path):
         written = io.StringIO()
-        rows = csv.writer(written)
+        rows = csv.writer(written, delimiter=delimiter)
         rows.writerow(table.column_names)
         rows.writerows(zip(*(column.to_pylist() for column in table.columns), strict=True))
-        content = written.getvalue().encode()
-        Path(path).write_bytes(gzip.compress(content) if packed else content)
+        Path(path).write_bytes(pack(written.getvalue().encode(encoding)))
 
     return write
+
+
+def frame(table):
+    """What a statistical package can hold of it."""
+    plain = {name: [_plain(value) for value in table[name].to_pylist()] for name in table.column_names}
+    return pandas.DataFrame(plain)
+
+
+def _plain(value):
+    return (
+        float(value) if isinstance(value, decimal.Decimal | bool) else str(value) if isinstance(value, bytes) else value
+    )
+
+
+def workbook(table, path):
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    columns = [[_plain(value) for value in column.to_pylist()] for column in table.columns]
+    for row in [table.column_names, *zip(*columns, strict=True)]:
+        book.active.append(list(row))
+    book.save(path)
+
+
+def spss(table, path):
+    import pyreadstat
+
+    pyreadstat.write_sav(frame(table), str(path))
+
+
+def stata(table, path):
+    import pyreadstat
+
+    pyreadstat.write_dta(frame(table), str(path))
 
 
 FORMATS = {
@@ -105,9 +141,13 @@ FORMATS = {
     "snappy.parquet": parquet("snappy", "1.0", True),
     "zstd.parquet": parquet("zstd", "2.0", False),
     "plain.parquet": parquet("none", "1.0", True),
-    "t.csv": text(False),
-    "t.csv.gz": text(True),
+    "t.csv": text(),
+    "t.csv.gz": text(gzip.compress),
+    "t.tsv.zst": text(lambda content: pa.compress(content, "zstd", asbytes=True), "\t"),
+    "utf16.txt": text(delimiter=";", encoding="utf-16"),
 }
+APART = {"t.xlsx": workbook, "t.sav": spss, "t.dta": stata}
+FILES = {"utf16.txt": {"delimiter": ";", "encoding": "utf-16", "decimal": ","}}
 
 
 def damaged(content, rng):
@@ -134,24 +174,26 @@ def damaged(content, rng):
 
 def read(path):
     """Everything that a run does before it pays."""
-    engine = open_engine(path, bounding_key=b"a key of 16 byte")
-    SCHEMA.check_header(engine.header(), f'the table "{path}"')
-    engine.prepare(SCHEMA.encoding())
+    schema = SCHEMA.with_file(FILES.get(Path(path).name, {}))
+    engine = open_engine(path, schema.written, bounding_key=b"a key of 16 byte")
+    schema.check_header(engine.header(), f'the table "{path}"')
+    engine.prepare(schema.encoding())
 
 
-def main(seed, cases, folder):
-    resource.setrlimit(resource.RLIMIT_AS, (16 << 30, 16 << 30))
+def main(seed, cases, folder, formats):
+    if "LD_PRELOAD" not in os.environ:  # a sanitizer keeps its shadow in terabytes of addresses
+        resource.setrlimit(resource.RLIMIT_AS, (16 << 30, 16 << 30))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     rng = random.Random(seed)
     table = whole(rng)
     contents = {}
-    for name, write in FORMATS.items():
+    for name, write in formats.items():
         write(table, folder / name)
         read(str(folder / name))
         contents[name] = (folder / name).read_bytes()
     refused = 0
     for case in range(cases):
-        name = list(FORMATS)[case % len(FORMATS)]
+        name = list(formats)[case % len(formats)]
         path = folder / name
         path.write_bytes(damaged(contents[name], rng))
         print(case, name, flush=True)
@@ -165,4 +207,4 @@ def main(seed, cases, folder):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))
+    main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), APART if sys.argv[4:] == ["apart"] else FORMATS)

@@ -34,7 +34,7 @@ dataset: people
 columns:
   a: {type: code, size: 3}
   b: {type: code, size: 4}
-  c: {type: code, size: 2}
+  c: {type: integer, min: 0, max: 1}
 """
 
 

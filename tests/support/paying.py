@@ -2,11 +2,15 @@
 
 from hedgerow.budget.accounting import whole
 from hedgerow.budget.amounts import Budget
-from hedgerow.private.journal import _is_void, _records
+from hedgerow.private.journal import _is_void, _records, nonce_of
 from hedgerow.private.ledger import Ledger, confirm_entry
+from hedgerow.private.look import SHARE
 from hedgerow.release.bundle import verify
 
 BUDGET = Budget(1.0, 1e-9)
+LOOK = whole(BUDGET).share(SHARE)
+LOOKED = 5
+"""Records of a look at three columns: its charge, the number of rows, and misfits."""
 
 
 def synth_words(inputs, *more):
@@ -36,9 +40,10 @@ def where_synth_is(folder, *more):
     names = {path.name for path in folder.iterdir() if not path.name.endswith(".part")}
     assert names <= {"l", "out.release", "out.csv", "out.release.journal", "page.html"}
     ledger, journal = Ledger(folder / "l"), folder / "out.release.journal"
-    debits = [entry.record for entry in ledger.entries() if "debit" in entry.record]
+    debits = debits_of(folder)
     spent = ledger.spent().units
-    assert spent in (0, whole(BUDGET).units)
+    assert spent in (0, LOOK.units, whole(BUDGET).units)
+    assert [debit["method"] for debit in debits] in ([], ["look"], ["look", "mst"])
     data = journal.read_bytes() if journal.exists() else b""
     header, answers = (None, []) if _is_void(data) else _records(data)[:2]
     if (folder / "page.html").exists():
@@ -56,5 +61,15 @@ def where_synth_is(folder, *more):
         assert not answers
         return "nothing begun" if header is None else "journal, no debit"
     assert header is not None, "the debit is lost"
-    assert not debits or debits[0]["journal"] == header.value["nonce"]
-    return "debit, no answer" if len(answers) < 2 else "answers"
+    names = [nonce_of(header.value["nonce"], part) for part in ("look", "hash")]
+    assert [debit["journal"] for debit in debits] == names[: len(debits)]
+    charges = [record.asked[1] for record in answers if record.asked[0] == "charge"]
+    if spent == LOOK.units:
+        assert charges in ([], ["look"])
+        return "look, no answer" if len(answers) < 2 else "look"
+    return "debits, no answer" if len(answers) < LOOKED + 2 else "answers"
+
+
+def debits_of(folder):
+    """What the ledger of a folder was debited."""
+    return [entry.record for entry in Ledger(folder / "l").entries() if "debit" in entry.record]

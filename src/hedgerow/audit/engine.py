@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
+from hedgerow.audit.replay import Violation
 from hedgerow.coded.domain import CodedTable, Domain, IntArray
 from hedgerow.coded.query import MarginalQuery, Query, TreeQuery, total_query
+from hedgerow.private.engines.elsewhere import TAKES, takes_location
 from hedgerow.private.engines.engine import Engine
 from hedgerow.private.exact import Exact, SparseCounts
 from hedgerow.schema import Encoding, Schema
@@ -56,13 +58,13 @@ columns:
 
 
 def check_engine(make_engine: MakeEngine) -> None:
-    """Raise AssertionError, naming the law, unless an engine keeps all of them.
+    """Raise `Violation`, naming the law, unless an engine keeps all of them.
 
     `make_engine(table, encoding)` gives an engine over that table, not yet prepared. Every query must count what a
     plain reference counts, cell for cell, on full, one-row and empty tables and on awkward values; nobody may keep more
     than θ rows, nobody with at most θ rows may lose one; rows that name nobody are left out; later counts must see the
     rows that earlier ones saw; people are counted once for each value that they hold, and for at most θ values; answers
-    must be sealed.
+    must be sealed; its class takes what `package.module:Class://LOCATION` is opened with.
     """
     encoding = Schema.parse(SCHEMA).encoding()
     for rows in (3000, 1, 0):
@@ -84,6 +86,8 @@ def check_engine(make_engine: MakeEngine) -> None:
     for name in (lambda person: f"p{person}", lambda person: 2**60 + person):
         _check_bounding(make_engine, name)
     _check_people(make_engine, encoding)
+    opened = f"a class of engines takes {TAKES}, so that commands can open it by its name"
+    _hold(takes_location(type(engine)), opened, f"{type(engine).__name__} does not")
 
 
 def sample_table(rows: int, seed: int = 0) -> pa.Table:
@@ -268,4 +272,4 @@ def _in_pieces(table: pa.Table) -> pa.Table:
 
 def _hold(kept: bool, law: str, detail: str = "") -> None:
     if not kept:
-        raise AssertionError(f"this engine breaks a law: {law}{f' ({detail})' if detail else ''}.")
+        raise Violation(f"this engine breaks a law: {law}{f' ({detail})' if detail else ''}.")

@@ -6,7 +6,7 @@ import json
 import math
 import random
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -19,6 +19,7 @@ from hedgerow.errors import HedgerowError
 from hedgerow.private.evaluate import find
 from hedgerow.private.evaluate.evaluation import shown_figures
 from hedgerow.private.evaluate.metric import Comparison, Metric
+from hedgerow.private.evaluate.raw import drawn_from
 from hedgerow.schema import Encoding, Schema
 
 ROWS = 500
@@ -29,6 +30,9 @@ columns:
   age:   {type: integer, min: 0, max: 9, missing: true}
   wage:  {type: integer, min: 0, max: 99, bins: 4, heaps: [10]}
   flag:  {type: category, values: ["yes", "no"], other: true}
+  price: {type: number, min: -5, max: 95, bins: 20, missing: true}
+  birth: {type: date, min: 2020-01-01, max: 2020-03-31}
+  came:  {type: datetime, min: 2020-01-01, max: 2020-01-14, step: hour}
 """)
 SINGLE = Schema.parse("columns: {flag: {type: code, size: 2}}")
 TARGET, IDENTIFIERS = "grade", ("site", "age")
@@ -41,21 +45,24 @@ def check_metric(metric: Metric | str, seed: int = 0) -> None:
 
     On made-up tables: its figures are declared, and each is a finite number or None; the same tables and seed give the
     same figures, whatever was drawn elsewhere; the tables are left as they were; the order of rows means nothing
-    (unless it `draws` rows); beside itself a table is at least as good as beside one of random codes, and gives away at
-    least as much; what is said of the real rows alone does not change with the synthetic ones; tables of one row or one
-    column are answered or refused in words.
+    (unless it `draws` rows); beside itself a table is at least as good as beside random codes or one row over and over,
+    better than one of these, and gives away more; what is said of the real rows alone does not change with the
+    synthetic ones; tables of one row or one column are answered or refused in words.
     """
     metric = find(metric) if isinstance(metric, str) else metric
     _check_names(metric)
     rng = np.random.default_rng(seed)
     encoding = SCHEMA.encoding()
     real, near, far = (_rows(encoding, rng, mixed) for mixed in (0.0, 0.3, 1.0))
-    usual = Comparison(encoding, real, near, seed, TARGET, IDENTIFIERS)
+    flat = _taken(real, np.full(ROWS, np.argmin(real[encoding.domain.names[0]])))
+    usual = _beside(Comparison(encoding, real, near, seed, TARGET, IDENTIFIERS), real, near)
     found = _figures(metric, usual)
     _check_repeatable(metric, usual, found)
     if not metric.draws:
         _check_order(metric, usual, found, rng)
-    alike, unlike = (_figures(metric, replace(usual, synthetic=other)) for other in (real, far))
+    alike, *unlike = (_figures(metric, _beside(usual, real, other)) for other in (real, far, flat))
+    if "values" in metric.needs:
+        unlike.append(_figures(metric, _finer(usual, real)))
     _check_meaning(metric, alike, unlike)
     _check_small(metric, usual)
 
@@ -71,6 +78,36 @@ def _rows(encoding: Encoding, rng: np.random.Generator, mixed: float) -> CodedTa
         codes.flags.writeable = False
         table[attribute.name] = codes
     return table
+
+
+def _beside(comparison: Comparison, real: CodedTable, synthetic: CodedTable) -> Comparison:
+    """Other tables, with values drawn from their codes: the same ones for the same codes in the same order."""
+    values = [drawn_from(table, comparison.encoding, comparison.seed) for table in (real, synthetic)]
+    for column in (column for table in values for column in table.columns.values()):
+        column.values.flags.writeable = False
+    return replace(comparison, real=real, synthetic=synthetic, raw_tables=(values[0], values[1]))
+
+
+def _finer(comparison: Comparison, table: CodedTable) -> Comparison:
+    """A table whose numbers have lost their decimals, beside itself with them."""
+    beside = _beside(comparison, table, table)
+    whole, finer = beside.values
+    columns = {
+        name: replace(column, values=np.floor(column.values)) if column.kind == "number" else column
+        for name, column in whole.columns.items()
+    }
+    return replace(beside, raw_tables=(replace(whole, columns=columns), finer))
+
+
+def _shuffled(comparison: Comparison, rows: tuple[IntArray, IntArray]) -> Comparison:
+    """The same rows, codes and values alike, in another order; or some of them."""
+    real, synthetic = comparison.values
+    return replace(
+        comparison,
+        real=_taken(comparison.real, rows[0]),
+        synthetic=_taken(comparison.synthetic, rows[1]),
+        raw_tables=(real.take(rows[0]), synthetic.take(rows[1])),
+    )
 
 
 def _taken(table: CodedTable, rows: IntArray) -> CodedTable:
@@ -135,11 +172,7 @@ def _check_repeatable(metric: Metric, comparison: Comparison, found: Found) -> N
 
 
 def _check_order(metric: Metric, comparison: Comparison, found: Found, rng: np.random.Generator) -> None:
-    shuffled = replace(
-        comparison,
-        real=_taken(comparison.real, rng.permutation(ROWS)),
-        synthetic=_taken(comparison.synthetic, rng.permutation(ROWS)),
-    )
+    shuffled = _shuffled(comparison, (rng.permutation(ROWS), rng.permutation(ROWS)))
     again = _figures(metric, shuffled)
     if not all(_close(again[name], found[name]) for name in metric.figures):
         raise Violation("another order of the rows gave other figures; a metric that draws rows says so.")
@@ -151,26 +184,32 @@ def _close(one: float | None, other: float | None) -> bool:
     return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
 
 
-def _check_meaning(metric: Metric, alike: Found, unlike: Found) -> None:
+def _check_meaning(metric: Metric, alike: Found, unlike: Sequence[Found]) -> None:
     for name, figure in metric.figures.items():
-        same, other = alike[name], unlike[name]
         if figure.about == "real rows":
-            if not _close(same, other):
+            if not all(_close(alike[name], other[name]) for other in unlike):
                 raise Violation(f'the figure "{name}" is about the real rows, but changed with the synthetic ones.')
-        elif same is not None and other is not None:
-            better = {"low": other - same, "high": same - other}.get(figure.best, 0.0)
-            if (better if figure.about == "likeness" else -better) < -1e-12:
-                what = "less good" if figure.about == "likeness" else "less of a risk"
-                raise Violation(f'the figure "{name}" calls a table beside itself {what} than beside random codes.')
+            continue
+        sign = {"low": 1.0, "high": -1.0}.get(figure.best, 0.0) * (1.0 if figure.about == "likeness" else -1.0)
+        pairs = [(alike[name], other[name]) for other in unlike]
+        better = [sign * (other - same) for same, other in pairs if same is not None and other is not None]
+        if any(difference < -1e-12 for difference in better):
+            what = "less good" if figure.about == "likeness" else "less of a risk"
+            raise Violation(f'the figure "{name}" calls a table beside itself {what} than beside random or equal rows.')
+        if sign and better and not any(difference > 1e-12 for difference in better):
+            raise Violation(
+                f'the figure "{name}" says of a table beside itself what it says of random and of equal rows.'
+            )
 
 
 def _check_small(metric: Metric, comparison: Comparison) -> None:
     """One row on a side, and one column: an answer, or a refusal in words."""
-    one = np.zeros(1, dtype=np.int64)
+    one: IntArray = np.zeros(1, dtype=np.int64)
+    every: IntArray = np.arange(ROWS)
     single: CodedTable = {"flag": np.array([0, 1, 1], dtype=np.uint8)}
     smalls = [
-        replace(comparison, synthetic=_taken(comparison.synthetic, one)),
-        replace(comparison, real=_taken(comparison.real, one)),
+        _shuffled(comparison, (every, one)),
+        _shuffled(comparison, (one, every)),
         Comparison(SINGLE.encoding(), single, single, 0, "flag", ("flag",)),
     ]
     for small in smalls:

@@ -156,7 +156,7 @@ def _ratios(charges: Sequence[Charge], first: Sequence[Call], second: Sequence[C
     ratios = []
     pairs = iter(zip(first, second, strict=True))
     for charge in charges:
-        calls = len(charge.weights) if charge.purpose == "measure" else 1
+        calls = len(charge.weights) if charge.purpose in ("measure", "look") else 1
         try:
             distances = [_difference(*next(pairs)) for _ in range(calls)]
         except StopIteration:
@@ -169,7 +169,7 @@ def _ratios(charges: Sequence[Charge], first: Sequence[Call], second: Sequence[C
 
 def _moved(charge: Charge, differences: list[IntArray]) -> float:
     """The distance between neighbours in the norm in which the charge states its sensitivity."""
-    if charge.purpose == "measure":
+    if charge.purpose in ("measure", "look"):
         scaled = [weight * np.abs(step) for weight, step in zip(charge.weights, differences, strict=True)]
     elif charge.purpose == "discover":
         scaled = [np.abs(differences[0])]

@@ -2,7 +2,8 @@
 
 With δ > 0 the books are kept in μ², the squared parameter of Gaussian differential privacy: Gaussians compose
 exactly (Dong, Roth, Su 2019), and a filter on Σμ² stays valid when each charge is chosen after the answers before
-it (Smith, Thakurta 2022). With δ = 0 the books are kept in ε, which adds up. For comparisons with published methods the
+it (Smith, Thakurta 2022). With δ = 0 the books are kept in ε, which adds up. A run with δ > 0 may begin in ε too, pay
+for Laplace noise in it, and exchange what is left for μ² (`whole`). For comparisons with published methods the
 books can be kept in ρ of zero-concentrated DP (Bun, Steinke 2016), whose filter is as simple (Feldman, Zrnic 2021).
 
 Everything rounds outward: noise and costs up, the calibrated μ down.
@@ -211,6 +212,8 @@ class Charge:
             cost = _gaussian_cost(currency, self._squared_l2() / Fraction(self.scale) ** 2)
         elif self.mechanism == "exponential":
             direct, cost = 0, _choice_cost(currency, self.scale)
+        elif self.amount.is_direct:
+            return Amount(currency, 0, 0, math.ceil(self._l1() / Fraction(self.scale) * UNITS))
         else:
             direct, cost = 0, _pure_cost(currency, self._l1() / Fraction(self.scale))
         return Amount(currency, math.ceil(cost * UNITS), direct)
@@ -257,24 +260,26 @@ def _pure_cost(currency: Currency, epsilon: Fraction) -> Fraction:
     return epsilon**2 / 2
 
 
-def noise_kind(currency: Currency) -> Literal["gaussian", "laplace"]:
-    """What counts are noised with: Gaussian where δ > 0, Laplace where pure ε is asked for."""
-    return "laplace" if currency is Currency.PURE else "gaussian"
+def noise_kind(spend: Amount) -> Literal["gaussian", "laplace"]:
+    """What counts are noised with: Gaussian where μ² or ρ pays for it, Laplace where ε does."""
+    return "laplace" if spend.currency is Currency.PURE or spend.is_direct else "gaussian"
 
 
 def stack_scale(spend: Amount, weights: Sequence[float], rows_per_person: int, extra: float = 0.0) -> float:
     """The least noise scale (for weight 1) at which a stack of these weights costs at most `spend`.
 
-    Gaussian σ = √(Σ(θw+g)²/μ²) under μ² (with 2ρ for μ² under ρ), Laplace b = Σ(θw+g)/ε under pure ε.
+    Gaussian σ = √(Σ(θw+g)²/μ²) under μ² (with 2ρ for μ² under ρ), Laplace b = Σ(θw+g)/ε where ε pays.
     """
-    if not spend.units:
+    if not (spend.units or spend.is_direct):
         raise BudgetError("no-share", "a measurement needs a share of the budget, got none.")
-    mechanism = noise_kind(spend.currency)
+    if spend.units and spend.is_direct:
+        raise BudgetError("paid-twice", "a measurement is paid for in μ² or in ε, not in both.")
+    mechanism = noise_kind(spend)
     trial = Charge(mechanism, "", rows_per_person, tuple(weights), 1.0, spend, extra=extra)
     if mechanism == "gaussian":
         scale = _root_up(_gaussian_cost(spend.currency, trial._squared_l2()) / spend.exact)
     else:
-        scale = _float_up(trial._l1() / spend.exact)
+        scale = _float_up(trial._l1() / (spend.exact_epsilon if spend.is_direct else spend.exact))
     while not replace(trial, scale=scale).cost() <= spend:
         scale = math.nextafter(scale, math.inf)
     return scale
@@ -283,7 +288,7 @@ def stack_scale(spend: Amount, weights: Sequence[float], rows_per_person: int, e
 def stack_noise(spend: Amount, weights: Sequence[float], rows_per_person: int, extra: float = 0.0) -> list[Noise]:
     """The noise on each query of a stack: the stack's scale divided by the query's weight, rounded up."""
     scale = stack_scale(spend, weights, rows_per_person, extra)
-    kind = noise_kind(spend.currency)
+    kind = noise_kind(spend)
     noises = {weight: Noise(kind, _float_up(Fraction(scale) / Fraction(weight))) for weight in set(weights)}
     return [noises[weight] for weight in weights]
 
@@ -331,8 +336,20 @@ class Guarantee:
         return f"({self.epsilon:g}, {self.delta:g})-differential privacy"
 
 
-def whole(budget: Budget, direct_delta: float | Fraction = 0, currency: Currency | None = None) -> Amount:
-    """The budget in exact units. `direct_delta` is set aside for discoveries before μ or ρ is calibrated."""
+def whole(
+    budget: Budget,
+    direct_delta: float | Fraction = 0,
+    currency: Currency | None = None,
+    direct_epsilon: float | Fraction = 0,
+) -> Amount:
+    """The budget in exact units. `direct_delta` is set aside for discoveries before μ or ρ is calibrated.
+
+    `direct_epsilon` is paid in ε, and μ is calibrated at what is left of ε. That may be decided after the answers that
+    ε bought: where they have cost ε′ for one outcome o, P(o) ≤ e^ε′·Q(o), and all that follows is (ε − ε′, δ)-private
+    given o, so ∫ P(o)·min(1, e^(ε−ε′)·Q(S|o) + δ) ≤ e^ε·Q(S) + δ.
+    """
+    if direct_epsilon:
+        return _with_direct_epsilon(budget, Fraction(direct_delta), Fraction(direct_epsilon))
     if budget.currency is Currency.PURE and not direct_delta:
         return Amount.of(Currency.PURE, Fraction(budget.epsilon))
     if not 0 <= direct_delta < budget.delta:
@@ -347,8 +364,26 @@ def whole(budget: Budget, direct_delta: float | Fraction = 0, currency: Currency
     return Amount.of(Currency.GDP, Fraction(mu) ** 2, Fraction(direct_delta))
 
 
+def _with_direct_epsilon(budget: Budget, direct_delta: Fraction, direct_epsilon: Fraction) -> Amount:
+    if budget.currency is Currency.PURE or not 0 <= direct_delta < budget.delta:
+        raise BudgetError("direct-epsilon", "direct ε stands beside μ², for which some δ must be left.")
+    left = Fraction(budget.epsilon) - direct_epsilon
+    if left < 0:
+        raise BudgetError(
+            "direct-epsilon", f"direct ε of {float(direct_epsilon):g} exceeds the budget's ε = {budget.epsilon:g}."
+        )
+    mu = gdp_mu(_float_down(left), _float_down(Fraction(budget.delta) - direct_delta)) if left else 0.0
+    return Amount.of(Currency.GDP, Fraction(mu) ** 2, direct_delta, direct_epsilon)
+
+
 def covers(budget: Budget, spent: Amount) -> bool:
     """Whether what was spent is within the budget's (ε, δ)."""
+    if spent.is_direct:
+        left = Fraction(budget.epsilon) - spent.exact_epsilon
+        if left < 0:
+            return False
+        noise_delta = gdp_delta(_root_up(spent.exact), _float_down(left)) if spent.units else 0.0
+        return Fraction(noise_delta) + spent.exact_delta <= Fraction(budget.delta)
     if spent.currency is Currency.PURE:
         return spent.exact <= Fraction(budget.epsilon) and not spent.delta_units
     if spent.currency is Currency.ZCDP:
@@ -358,16 +393,19 @@ def covers(budget: Budget, spent: Amount) -> bool:
     return Fraction(noise_delta) + spent.exact_delta <= Fraction(budget.delta)
 
 
-def guarantee(spent: Amount, delta: float) -> Guarantee:
-    """The (ε, δ) that follows from what was spent, at the δ that was asked for."""
-    if spent.currency is Currency.PURE:
-        return Guarantee(_float_up(spent.exact), 0.0, None)
-    left = _float_down(Fraction(delta) - spent.exact_delta)
+def guarantee(amount: Amount, delta: float) -> Guarantee:
+    """The (ε, δ) of an amount at the δ that was asked for. A run promises that of its whole budget, spent or not."""
+    if amount.currency is Currency.PURE:
+        return Guarantee(_float_up(amount.exact), 0.0, None)
+    left = _float_down(Fraction(delta) - amount.exact_delta)
     if left <= 0:
         raise BudgetError("delta-not-covered", f"δ = {delta:g} does not cover the δ that was spent directly.")
-    if spent.currency is Currency.ZCDP:
-        return Guarantee(zcdp_epsilon(_float_up(spent.exact), left), delta, None)
-    mu = _root_up(spent.exact)
+    if amount.currency is Currency.ZCDP:
+        return Guarantee(zcdp_epsilon(_float_up(amount.exact), left), delta, None)
+    mu = _root_up(amount.exact)
+    if amount.is_direct:
+        epsilon = Fraction(gdp_epsilon(mu, left) if amount.units else 0.0) + amount.exact_epsilon
+        return Guarantee(_float_up(epsilon), delta, None)
     return Guarantee(gdp_epsilon(mu, left), delta, mu)
 
 

@@ -81,20 +81,34 @@ class Budget:
 
 @dataclass(frozen=True)
 class Amount:
-    """An exact, non-negative part of a budget: units of its currency, and δ that is spent directly."""
+    """An exact, non-negative part of a budget: units of its currency, and δ or ε that is spent directly.
+
+    Direct ε stands beside μ²: it pays for Laplace noise, and what is not spent of it can be exchanged for μ²
+    (`hedgerow.budget.accounting.whole`).
+    """
 
     currency: Currency
     units: int
     delta_units: int = 0
+    epsilon_units: int = 0
 
     def __post_init__(self) -> None:
-        if self.units < 0 or self.delta_units < 0:
+        if self.units < 0 or self.delta_units < 0 or self.epsilon_units < 0:
             raise HedgerowError("negative-amount", "an amount cannot be negative.")
+        if self.epsilon_units and self.currency is not Currency.GDP:
+            raise HedgerowError("direct-epsilon", "direct ε stands beside μ² alone.")
 
     @classmethod
-    def of(cls, currency: Currency, value: float | Fraction, delta: float | Fraction = 0) -> Amount:
-        """The largest amount that does not exceed `value`."""
-        return cls(currency, math.floor(Fraction(value) * UNITS), math.floor(Fraction(delta) * DELTA_UNITS))
+    def of(
+        cls,
+        currency: Currency,
+        value: float | Fraction,
+        delta: float | Fraction = 0,
+        epsilon: float | Fraction = 0,
+    ) -> Amount:
+        """The largest amount that does not exceed `value`, with so much δ and ε that is spent directly."""
+        direct = math.floor(Fraction(delta) * DELTA_UNITS), math.floor(Fraction(epsilon) * UNITS)
+        return cls(currency, math.floor(Fraction(value) * UNITS), *direct)
 
     @property
     def exact(self) -> Fraction:
@@ -113,28 +127,53 @@ class Amount:
     def delta(self) -> float:
         return float(self.exact_delta)
 
+    @property
+    def exact_epsilon(self) -> Fraction:
+        """The ε that is spent directly."""
+        return Fraction(self.epsilon_units, UNITS)
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether it is direct ε, which pays for Laplace noise."""
+        return self.epsilon_units > 0
+
     def __add__(self, other: Amount) -> Amount:
         self._same(other)
-        return Amount(self.currency, self.units + other.units, self.delta_units + other.delta_units)
+        return Amount(
+            self.currency,
+            self.units + other.units,
+            self.delta_units + other.delta_units,
+            self.epsilon_units + other.epsilon_units,
+        )
 
     def __sub__(self, other: Amount) -> Amount:
         self._same(other)
         if not other <= self:
             raise BudgetError("budget-exceeded", f"{other} is asked; {self} remains.")
-        return Amount(self.currency, self.units - other.units, self.delta_units - other.delta_units)
+        return Amount(
+            self.currency,
+            self.units - other.units,
+            self.delta_units - other.delta_units,
+            self.epsilon_units - other.epsilon_units,
+        )
 
     def __le__(self, other: Amount) -> bool:
         self._same(other)
-        return self.units <= other.units and self.delta_units <= other.delta_units
+        return (
+            self.units <= other.units
+            and self.delta_units <= other.delta_units
+            and self.epsilon_units <= other.epsilon_units
+        )
 
     def __bool__(self) -> bool:
-        return self.units > 0 or self.delta_units > 0
+        return self.units > 0 or self.delta_units > 0 or self.epsilon_units > 0
 
     def share(self, fraction: float | Fraction) -> Amount:
-        """A fraction of the units, rounded down. Direct δ is not shared: it belongs to what was declared."""
+        """A fraction of the units and of direct ε, rounded down. Direct δ belongs to what was declared."""
         if not 0 <= fraction <= 1:
             raise HedgerowError("bad-share", f"a share must lie between 0 and 1, got {fraction}.")
-        return Amount(self.currency, math.floor(Fraction(fraction) * self.units))
+        part = Fraction(fraction)
+        return Amount(self.currency, math.floor(part * self.units), 0, math.floor(part * self.epsilon_units))
 
     def split(self, weights: Sequence[float]) -> list[Amount]:
         """Parts in proportion to the weights that add up to the units exactly (the last takes the rest)."""
@@ -143,7 +182,7 @@ class Amount:
         whole = sum((Fraction(weight) for weight in weights), Fraction(0))
         parts = [self.share(Fraction(weight) / whole) for weight in weights[:-1]]
         rest = self.units - sum(part.units for part in parts)
-        return [*parts, Amount(self.currency, rest)]
+        return [*parts, Amount(self.currency, rest, 0, self.epsilon_units - sum(part.epsilon_units for part in parts))]
 
     def _same(self, other: Amount) -> None:
         if self.currency is not other.currency:
@@ -153,6 +192,7 @@ class Amount:
 
     def __str__(self) -> str:
         direct = f", δ = {self.delta:.3g}" if self.delta_units else ""
+        direct += f", ε = {float(self.exact_epsilon):.6g}" if self.epsilon_units else ""
         return f"{self.currency.value} = {self.value:.6g}{direct}"
 
     def __repr__(self) -> str:

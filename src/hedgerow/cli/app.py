@@ -14,6 +14,7 @@ from hedgerow.cli.evaluate import evaluate
 from hedgerow.cli.example import example
 from hedgerow.cli.ledger import app as ledger
 from hedgerow.cli.methods import methods
+from hedgerow.cli.preset import app as preset
 from hedgerow.cli.sample import sample
 from hedgerow.cli.schema import app as schema
 from hedgerow.cli.synth import synth
@@ -27,6 +28,7 @@ app = typer.Typer(
 )
 app.add_typer(schema, name="schema")
 app.add_typer(ledger, name="ledger")
+app.add_typer(preset, name="preset")
 
 
 def _version(wanted: bool) -> None:

@@ -14,20 +14,19 @@ import typer
 from hedgerow.budget.amounts import Budget
 from hedgerow.cli.doubts import warn
 from hedgerow.cli.evaluate import PRIVATE
-from hedgerow.cli.options import Delta, Json, Quiet, SchemaName, seconds, size, words
+from hedgerow.cli.options import Delta, FileKeys, Json, Quiet, SchemaName, file_keys, seconds, size, words
 from hedgerow.errors import OptionError, unread
 
 if TYPE_CHECKING:
     from hedgerow.compare import Plan
     from hedgerow.compare.grid import Row
 
-DEFAULT_METRICS = ("tvd1", "tvd2", "tvd3", "k_marginal", "range3", "conjunctions", "subsample")
-
 
 def compare(
     table: Annotated[str, typer.Argument(help="The private table.")],
     schema: SchemaName,
     out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the results; one that exists is gone on with.")],
+    file: FileKeys = None,
     methods: Annotated[str, typer.Option(help="Comma-separated; package.module:Class for one made elsewhere.")] = (
         "hedge,aim,mst"
     ),
@@ -41,7 +40,8 @@ def compare(
         list[str] | None, typer.Option("--table", help="A synthetic table made elsewhere, NAME@ε=FILE; repeatable.")
     ] = None,
     metrics: Annotated[
-        str | None, typer.Option(help="As for evaluate; default tvd1 to tvd3, k_marginal, range3, and a few more.")
+        str | None,
+        typer.Option(help="As for evaluate; default those that are soon computed, and with --target the classifiers."),
     ] = None,
     public: Annotated[
         str | None, typer.Option(help="A public table of the same columns, for methods that use one.")
@@ -62,10 +62,10 @@ def compare(
     from hedgerow.cli.ledger import say_what_is_torn
     from hedgerow.compare import ForeignTable, Plan
     from hedgerow.compare import compare as compare_methods
-    from hedgerow.private.evaluate.evaluation import settled_metrics
+    from hedgerow.private.evaluate.evaluation import compared_metrics, settled_metrics
 
     with unread():
-        wanted = words(metrics) if metrics is not None else [*DEFAULT_METRICS, *(["svm", "boosting"] if target else [])]
+        wanted = words(metrics) if metrics is not None else compared_metrics(target)
         plan = Plan(
             table=table,
             schema=schema,
@@ -75,6 +75,7 @@ def compare(
             metrics=tuple(settled_metrics(wanted, target, ())),
             delta=delta,
             options=_options_by_method(set_ or []),
+            file=file_keys(file),
             tables=tuple(ForeignTable.parse(each) for each in tables or []),
             public=public,
             target=target,

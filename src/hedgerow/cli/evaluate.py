@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from hedgerow.cli.options import AllowColumn, Json, Quiet, words
-from hedgerow.errors import unread
+from hedgerow.cli.options import AllowColumn, FileKeys, Json, Quiet, file_keys, words
+from hedgerow.errors import counted, listing, unread, visible
 from hedgerow.private.evaluate import METRICS
 
 PRIVATE = (
@@ -22,8 +22,10 @@ def evaluate(
     real: Annotated[str, typer.Argument(help="The private table.")],
     synthetic: Annotated[str, typer.Argument(help="The synthetic table.")],
     schema: Annotated[
-        Path, typer.Option("-s", "--schema", help="The schema, or the release (.release) that holds it.")
+        list[str],
+        typer.Option("-s", "--schema", help="The schema (presets after a file), or the release that holds it."),
     ],
+    file: FileKeys = None,
     metrics: Annotated[
         str | None,
         typer.Option(
@@ -49,6 +51,8 @@ def evaluate(
     from hedgerow.cli.progress import TerminalProgress
     from hedgerow.private.evaluate.evaluation import evaluate as evaluate_tables
     from hedgerow.private.evaluate.evaluation import settled_metrics, shown_figures
+    from hedgerow.private.evaluate.metric import percentage
+    from hedgerow.private.evaluate.samples import verdict
     from hedgerow.progress import Limits, peak_rss_mb
     from hedgerow.run.outputs import PAGE, check_outputs
 
@@ -57,7 +61,7 @@ def evaluate(
             inputs: dict[str, str | Path | None] = {
                 "private table": real,
                 "synthetic table": synthetic,
-                "schema": schema,
+                "schema": schema[0],
                 "ledger": ledger,
             }
             check_outputs([(report, PAGE)], inputs, overwrite=overwrite)
@@ -68,7 +72,8 @@ def evaluate(
     found = evaluate_tables(
         real,
         synthetic,
-        schema,
+        schema[0] if len(schema) == 1 else tuple(schema),
+        file=file_keys(file),
         metrics=list(chosen.values()),
         target=target,
         identifiers=known,
@@ -82,8 +87,17 @@ def evaluate(
         return
     print(PRIVATE)
     rows = found["rows"]
-    print(f"{rows['real']:,} real rows, {rows['synthetic']:,} synthetic rows, {found['columns']} columns")
+    sides = f"{counted(rows['real'], 'real row')}, {counted(rows['synthetic'], 'synthetic row')}"
+    print(f"{sides}, {counted(found['columns'], 'column')}")
+    if "never_read" in found:
+        print(visible(f"not compared, because they are invented or left out: {listing(found['never_read'])}"))
     for name, figure in shown_figures(chosen.values()).items():
-        print(f"{name:18} {figure.text(found[name]):>8}  {figure.meaning}{figure.sampled(found['attributes'])}")
+        said = f"{figure.meaning}{figure.sampled(found['attributes'])}"
+        samples = {sample: each.get(name) for sample, each in found.get("samples", {}).items()}
+        close = found.get(f"{name}_verdict") or verdict(found[name], samples)
+        print(f"{name:18} {figure.text(found[name]):>8}  {said}{f'; {close}' if close else ''}")
+    for column, shares in found.get("left_out", {}).items():
+        of_real, of_made = percentage(shares["real"]), percentage(shares["synthetic"])
+        print(f'left out: {of_real} of the real and {of_made} of the synthetic values of "{column}" do not fit')
     if report is not None:
         print(f"{report}: the page. PRIVATE too, and readable by you alone")

@@ -7,21 +7,25 @@ from typing import Annotated
 
 import typer
 
+from hedgerow.samples import SAMPLES
+
 
 def example(
-    name: Annotated[str, typer.Argument(help="census1940 or opm")],
+    name: Annotated[str, typer.Argument(help=", ".join(SAMPLES))],
     out: Annotated[
         Path, typer.Option("-o", "--out", dir_okay=False, help=".csv, .parquet or .arrow file; its schema goes beside.")
     ],
-    rows: Annotated[int | None, typer.Option(min=1, help="Default: 661,967 for census1940, 1,000,000 for opm.")] = None,
+    rows: Annotated[
+        int | None, typer.Option(min=1, help="Default: as many as the table that it stands for had.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Another seed gives another table.")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that exist already.")] = False,
 ) -> None:
     """Write a sample table (made up, so public) and its schema."""
-    from hedgerow.errors import OptionError, listing, suggestion
+    from hedgerow.errors import OptionError, counted, listing, suggestion
     from hedgerow.release.files import TABLE_SUFFIXES, whole_file, write_table
     from hedgerow.run.outputs import check_outputs
-    from hedgerow.samples import SAMPLES, find
+    from hedgerow.samples import find
 
     if name not in SAMPLES:
         raise OptionError(
@@ -34,4 +38,5 @@ def example(
         partial.write_text(sample.SCHEMA, encoding="utf-8")
     table = sample.generate(rows or sample.ROWS, seed)
     write_table(out, table.schema, [table], replace=overwrite)
-    print(f"{out}: {len(table):,} rows, {table.num_columns} columns (made up, so public)\n{schema_path}: its schema")
+    size = f"{counted(len(table), 'row')}, {counted(table.num_columns, 'column')}"
+    print(f"{out}: {size} (made up, so public)\n{schema_path}: its schema")

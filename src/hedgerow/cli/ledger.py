@@ -43,7 +43,8 @@ def show(
     for entry in ledger.entries()[1:]:
         record = entry.record
         if "debit" in record:
-            what = f"release by {record['method']}, ε = {record['epsilon']:g}, δ = {record['delta']:g}"
+            made = "a first look" if record["method"] == "look" else f"release by {record['method']}"
+            what = f"{made}, ε = {record['epsilon']:g}, δ = {record['delta']:g}"
         else:
             what = f"looked at exact data: {record['looked']}"
         print(f"  {entry.number:4}  {record['time']}  {what}")

@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from hedgerow.errors import OptionError
+from hedgerow.errors import OptionError, listing, suggestion
 
+SchemaNames = Annotated[
+    list[str],
+    typer.Option(
+        "-s",
+        "--schema",
+        help="What the columns may hold: a file, or preset:NAME; a preset after a file gives it groups, bins, options.",
+    ),
+]
 SchemaName = Annotated[str, typer.Option("-s", "--schema", help="What the columns may hold: a file, or preset:NAME.")]
 Delta = Annotated[float, typer.Option(help="0 gives pure ε with Laplace noise.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")]
 ModelMemory = Annotated[str, typer.Option(help="What the model in the release may take, beside the rows.")]
+
+FileKeys = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--file",
+        help="How the table is written, KEY=VALUE: delimiter, decimal, encoding, sheet, strip, as in the schema's "
+        "`file:`; repeatable.",
+    ),
+]
 
 
 def _allow(names: list[str] | None) -> list[str] | None:
@@ -41,6 +58,28 @@ AllowModel = Annotated[
 def words(text: str) -> list[str]:
     """Comma-separated words."""
     return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def file_keys(pairs: list[str] | None) -> dict[str, Any]:
+    """--file KEY=VALUE, given several times; of `strip` each."""
+    from hedgerow.schema.file import File
+
+    given: dict[str, Any] = {}
+    for pair in pairs or []:
+        key, equals, value = pair.partition("=")
+        if not equals or key not in File.model_fields:
+            raise OptionError(
+                "bad-setting",
+                f'--file takes KEY=VALUE, for example delimiter=semicolon, got "{pair}"; keys: '
+                f"{listing(File.model_fields)}.{suggestion(key, File.model_fields)}",
+            )
+        if key == "strip":
+            given.setdefault(key, []).append(value)
+        elif key in given:
+            raise OptionError("set-twice", f'--file gives "{key}" twice, as "{given[key]}" and as "{value}".')
+        else:
+            given[key] = value
+    return given
 
 
 def settings(pairs: list[str]) -> dict[str, str]:

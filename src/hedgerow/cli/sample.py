@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from hedgerow.cli.options import AllowColumn, AllowModel, ModelMemory, Quiet, count, size
+from hedgerow.errors import counted
 
 
 def sample(
@@ -38,7 +39,7 @@ def sample(
     progress = TerminalProgress(Limits(), quiet)
     if not out.suffix or os.path.isdir(out):
         total, written = write_parts(release, out, wanted, seed, workers, progress, trust=trust)
-        print(f"{out}: {total:,} synthetic rows; {written:,} parts written now")
+        print(f"{out}: {counted(total, 'synthetic row')}; {counted(written, 'part')} written now")
         return
     check_outputs([(out, TABLE_SUFFIXES)], {"release": release}, overwrite=overwrite)
     loaded = Release.load(release, **trust._asdict())
@@ -46,4 +47,4 @@ def sample(
         warning = " ".join(loaded.certificate.statements()) if loaded.certificate.void else None
         drawn = loaded.batches(wanted, seed)
         written = write_table(out, loaded.encoding.arrow_schema, drawn, warning, replace=overwrite)
-    print(f"{out}: {written:,} synthetic rows")
+    print(f"{out}: {counted(written, 'synthetic row')}")

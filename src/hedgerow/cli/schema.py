@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from hedgerow.cli.options import AllowColumn
+from hedgerow.cli.options import AllowColumn, FileKeys, file_keys
 
 app = typer.Typer(help="What the publisher declares about a table.", no_args_is_help=True)
 
@@ -21,40 +22,64 @@ def draft(
         list[str] | None,
         typer.Option(
             "--from",
-            help="A public source: SPSS, Stata or SAS file, codebook .csv, Frictionless or CSVW .json, .sql, "
-            "module:Model, or public:TABLE. May be given several times; earlier ones win.",
+            help="A public source: SPSS, Stata or SAS file, codebook .csv, IPUMS .cbk, Frictionless or CSVW .json, "
+            "a contest's specification or cities .json, .sql, module:Model, or public:TABLE. May be given several "
+            "times; earlier ones win.",
         ),
     ] = None,
+    file: FileKeys = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
 ) -> None:
     """Write a schema with the names of the header and everything that public sources say; the rest is TODO."""
     from hedgerow.errors import unread
     from hedgerow.private.sources.sameness import refuse_as_public
-    from hedgerow.private.sources.source import open_source
+    from hedgerow.private.sources.source import header_of, open_source
     from hedgerow.release.files import whole_file
     from hedgerow.run.outputs import check_outputs
     from hedgerow.schema.draft import draft_schema
+    from hedgerow.schema.draft.labels import LABELLED
+    from hedgerow.schema.file import Cleaning, Written
+    from hedgerow.schema.schema import declared_file
 
     named = {f'source "{source}"': source.removeprefix("public:") for source in sources or []}
     with unread():
         check_outputs([(out, ())], {"table": table, **named}, overwrite=overwrite)
-        header = open_source(table).header()
+        written = Written(declared_file(file_keys(file)))
+        header = header_of(table, written)
 
     def public_batches(name: str) -> Iterator[Any]:
         refuse_as_public(name, table)
-        public = open_source(name)
-        return public.batches(public.header())
+        names = open_source(name, written).header()
+        everywhere = Written(written.file, dict.fromkeys(names, Cleaning(written.file.strip, written.file.decimal)))
+        return open_source(name, everywhere).batches(names)
 
-    made = draft_schema(header, sources or [], dataset=Path(table).stem, public_batches=public_batches)
+    made = draft_schema(
+        header,
+        sources or [],
+        dataset=_dataset(table),
+        file=written.file,
+        public_batches=public_batches,
+    )
     with whole_file(out, replace=overwrite) as partial:
         partial.write_text(made.text, encoding="utf-8")
     print(f"{out}: {made.summary}")
+    if Path(table).suffix.lower() in LABELLED and table not in (sources or []):
+        print(f"hint: --from {table} takes what its labels and formats say, too.", file=sys.stderr)
+
+
+def _dataset(table: str) -> str:
+    """people, of people.csv and of people.csv.gz."""
+    from hedgerow.private.sources.source import DELIMITERS
+
+    name = Path(table).stem
+    return Path(name).stem if Path(name).suffix.lower() in DELIMITERS else name
 
 
 @app.command()
 def check(
-    schema: Annotated[Path, typer.Option("--schema", "-s", help="The schema file.")],
+    schema: Annotated[list[str], typer.Option("--schema", "-s", help="The schema file; presets after it.")],
     table: Annotated[str | None, typer.Argument(help="A table; without --private only its header is read.")] = None,
+    file: FileKeys = None,
     private: Annotated[
         Path | None,
         typer.Option(dir_okay=False, help="Count misfits in the rows and write this PRIVATE page about them."),
@@ -64,8 +89,9 @@ def check(
     allow_column: AllowColumn = None,
 ) -> None:
     """Check a schema by itself, against a table's header, or (private) against its rows."""
-    from hedgerow.errors import OptionError, unread
+    from hedgerow.errors import OptionError, counted, unread
     from hedgerow.schema import Schema
+    from hedgerow.schema.presets import find
 
     if private is not None:
         from hedgerow.run.outputs import check_outputs
@@ -73,22 +99,28 @@ def check(
         with unread():
             if table is None:
                 raise OptionError("missing-table", "--private counts misfits in a table's rows; name the table.")
-            inputs: dict[str, str | Path | None] = {"private table": table, "schema": schema, "ledger": ledger}
+            inputs: dict[str, str | Path | None] = {"private table": table, "schema": schema[0], "ledger": ledger}
             check_outputs([(private, ())], inputs, overwrite=overwrite)
-    declared = Schema.load(schema)
+    declared = Schema.load(schema[0] if len(schema) == 1 else tuple(schema)).with_file(file_keys(file))
+    said = find(tuple(schema))
+    for note in () if said is None else said.notes:
+        print(note)
+    named = " ".join(schema)
+    columns = counted(len(declared.columns), "column")
     if table is None:
-        print(f"{schema}: {len(declared.columns)} columns, no fault found")
+        print(f"{named}: {columns}, no fault found")
         return
-    from hedgerow.private.sources.source import described, open_source
+    from hedgerow.private.sources.source import described, header_of, open_source
 
     with unread():
-        source = open_source(table)
-        declared.check_header(source.header(), described(table))
+        declared.check_header(header_of(table, declared.written), described(table))
     if private is None:
-        print(f"{schema}: {len(declared.columns)} columns match the header of {table}; no row was read")
+        print(f"{named}: {columns}, found in the header of {table}; no row was read")
         return
     from hedgerow.private.evaluate.misfits import write_misfits
 
+    with unread():
+        source = open_source(table, declared.written)
     if ledger is not None:
         from hedgerow.cli.ledger import say_what_is_torn
         from hedgerow.private.ledger import note_exact_access

@@ -14,31 +14,53 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hedgerow.cli.doubts import warn
-from hedgerow.cli.options import AllowColumn, Delta, Json, Quiet, SchemaName, seconds, settings, size
+from hedgerow.cli.options import (
+    AllowColumn,
+    Delta,
+    FileKeys,
+    Json,
+    Quiet,
+    SchemaNames,
+    file_keys,
+    seconds,
+    settings,
+    size,
+)
 from hedgerow.cli.runs import wanted
-from hedgerow.errors import OptionError, unread, visible
+from hedgerow.errors import OptionError, counted, unread, visible
 from hedgerow.progress import Limits, peak_rss_mb
 
 if TYPE_CHECKING:
+    from hedgerow.budget.accounting import Charge
     from hedgerow.cli.progress import TerminalProgress
     from hedgerow.private.journal import Claim
     from hedgerow.release.bundle import Release
+    from hedgerow.release.certificate import Certificate
     from hedgerow.run import Checked, Outputs, Request
 
 
 def synth(
     table: Annotated[
         str,
-        typer.Argument(help="CSV, Parquet or Arrow file, a folder of Parquet files, or a URL: duckdb://FILE/TABLE."),
+        typer.Argument(
+            help="CSV or other text, Parquet, Arrow, Excel, SPSS, Stata or SAS file, a folder of Parquet files, or a "
+            "URL: duckdb://FILE/TABLE."
+        ),
     ],
-    schema: SchemaName,
+    schema: SchemaNames,
     epsilon: Annotated[
-        float | None,
-        typer.Option("-e", "--epsilon", help="Privacy budget; smaller is more private. A parameters.json has its own."),
+        str | None,
+        typer.Option(
+            "-e",
+            "--epsilon",
+            help="Privacy budget; smaller is more private. 8,1,0.3 makes a release of each; a parameters.json has its "
+            "own.",
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", dir_okay=False, help=".csv, .parquet or .arrow file to write.")
     ] = None,
+    file: FileKeys = None,
     delta: Delta = 1e-9,
     method: Annotated[str | None, typer.Option("-m", "--method", help="See: hedgerow methods.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="Method option, option=value; repeatable.")] = None,
@@ -76,12 +98,19 @@ def synth(
         int | None, typer.Option(min=0, help="Tests and public benchmarks only: voids the guarantee.")
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that exist already.")] = False,
+    allow_misfits: Annotated[
+        list[str] | None,
+        typer.Option(help="A column whose values need not fit what is declared; the run then goes on; repeatable."),
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a run that was stopped, without paying again.")
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be asked, at what noise; the table is not opened.")
     ] = False,
+    dry_run_rows: Annotated[
+        int, typer.Option(min=1, help="Made-up rows for --dry-run: about as many as you think there are.")
+    ] = 10_000,
     json_: Json = False,
     quiet: Quiet = False,
     allow_column: AllowColumn = None,
@@ -90,23 +119,30 @@ def synth(
     from hedgerow.budget.amounts import Budget
     from hedgerow.methods import DEFAULT
     from hedgerow.run import Outputs, Request
+    from hedgerow.schema.presets import find
 
+    declared: str | tuple[str, ...] = schema[0] if len(schema) == 1 else tuple(schema)
     short = {"workload": workload, "target": target}
     asked = [f"{option}={value}" for option, value in short.items() if value is not None]
     with unread():
+        preset = find(declared)
+        for note in () if preset is None else preset.notes:
+            _hint(note)
         requests = [
             Request(
                 table=table,
-                schema=schema,
+                schema=declared,
                 budget=Budget(each.epsilon, each.delta),
                 method=method or DEFAULT,
                 options=settings([*(set_ or []), *asked]),
+                file=file_keys(file),
                 public=public,
                 ledger=None if dry_run else ledger,
                 limits=Limits(size(max_memory), None if max_time is None else seconds(max_time)),
                 seed=seed,
                 unsafe_noise_seed=unsafe_noise_seed,
                 resume=resume and not dry_run,
+                allow_misfits=tuple(allow_misfits or ()),
                 outputs=None
                 if dry_run
                 else Outputs(
@@ -123,7 +159,7 @@ def synth(
         ]
     if dry_run:
         for request in requests:
-            _rehearse(request, json_, quiet)
+            _rehearse(request, dry_run_rows, json_, quiet)
     else:
         make_all(requests, json_, quiet)
 
@@ -191,6 +227,7 @@ def _make(checked: Checked, files: Outputs, claim: Claim, as_json: bool, quiet: 
         drawn = made.batches(_rows_out(files, made), request.seed)
         rows = write_table(files.table, made.encoding.arrow_schema, drawn, warning, replace=files.overwrite)
     warn(made.doubts)
+    warn(_unfitting(made, request.budget.epsilon))
     if files.page is not None:
         _write_page(files.page, made, rows, checked.request, progress)
     report = {
@@ -200,6 +237,7 @@ def _make(checked: Checked, files: Outputs, claim: Claim, as_json: bool, quiet: 
         "rows": rows,
         "columns": len(made.encoding.arrow_schema.names),
         "guarantee": made.certificate.to_json()["guarantee"],
+        "misfits": made.misfits and {each.column: [each.share, each.std] for each in made.misfits.columns},
         "out": str(files.table),
         "release": str(files.release),
         "report": None if files.page is None else str(files.page),
@@ -210,6 +248,27 @@ def _make(checked: Checked, files: Outputs, claim: Claim, as_json: bool, quiet: 
         print(json.dumps(report))
     else:
         _summary(request, files, report, made)
+
+
+def _unfitting(made: Release, epsilon: float) -> list[str]:
+    """What does not fit the schema, as far as the look could see."""
+    found = made.misfits
+    if found is None:
+        return []
+    said = [
+        f'{each.said} of the values of "{each.column}" fit nothing declared; they are {_fate(made, each.column)}.'
+        for each in found.seen
+    ]
+    if not found.sees(made.schema.max_misfits):
+        said.append(
+            f"whether more than {100 * made.schema.max_misfits:g} % of a column fits nothing declared cannot be seen "
+            f"at ε = {epsilon:g}: the noise on such a share is ± {100 * found.noise:.0f} %."
+        )
+    return said
+
+
+def _fate(made: Release, column: str) -> str:
+    return made.schema.columns[column].fate
 
 
 def _rows_out(files: Outputs, made: Release) -> int | None:
@@ -262,7 +321,7 @@ def _write_page(path: Path, made: Release, rows: int, request: Request, progress
 
 
 def _summary(request: Request, files: Outputs, report: dict[str, Any], made: Release) -> None:
-    print(f"{report['out']}: {report['rows']:,} synthetic rows, {report['columns']} columns")
+    print(f"{report['out']}: {counted(report['rows'], 'synthetic row')}, {counted(report['columns'], 'column')}")
     print(f"{report['release']}: model and certificate; check it with: hedgerow verify {report['release']}")
     if files.page is not None:
         print(f"{files.page}: a page about it that may be published")
@@ -280,7 +339,7 @@ def _summary(request: Request, files: Outputs, report: dict[str, Any], made: Rel
 
 def mostly_noise(made: Release) -> bool:
     """Whether the noise on single columns adds up to more than half of the rows, for most columns."""
-    singles = [m for answer in made.answers for m in answer.measurements if len(m.query.attributes) == 1]
+    singles = [each for each in made.measurements if len(each.query.attributes) == 1]
     parts = sorted(m.noise.mean_absolute * m.query.cells / made.model.total for m in singles)
     return bool(parts) and parts[len(parts) // 2] > 0.5
 
@@ -289,45 +348,65 @@ def _hint(text: str) -> None:
     print(f"hint: {visible(text)}", file=sys.stderr)
 
 
-def _rehearse(request: Request, as_json: bool, quiet: bool) -> None:
+def _rehearse(request: Request, rows: int, as_json: bool, quiet: bool) -> None:
     """What would be asked, at what noise, memory and time, without opening the table."""
     from hedgerow.cli.progress import TerminalProgress
-    from hedgerow.release.certificate import share_of_whole
 
     warn(request.budget.doubts())
     progress = TerminalProgress(request.limits, quiet)
     checked = request.checked()
-    certificate = checked.rehearsal(progress).certificate
-    allotments = checked.allotments
-    charges = [
-        {
-            "purpose": charge.purpose,
-            "queries": len(charge.queries),
-            "cells": sum(query.get("cells", 0) for query in charge.queries),
-            "mechanism": charge.mechanism,
-            "scale": charge.scale,
-            "least_noise": charge.scale / max(charge.weights),
-            "most_noise": charge.scale / min(charge.weights),
-            "share": share_of_whole(charge, certificate.whole),
-        }
-        for charge in certificate.charges
-    ]
+    certificate = checked.rehearsal(rows, progress).certificate
+    steps = [_step(charge, certificate) for charge in certificate.charges]
     cpu = sum(phase["cpu_s"] for phase in progress.phases.values())
     if as_json:
-        allotted = [asdict(allotment) for allotment in allotments]
-        print(json.dumps({"allotments": allotted, "charges": charges, "cpu_s": cpu, "peak_rss_mb": peak_rss_mb()}))
+        allotted = [asdict(allotment) for allotment in checked.allotments]
+        print(
+            json.dumps(
+                {"rows": rows, "allotments": allotted, "charges": steps, "cpu_s": cpu, "peak_rss_mb": peak_rss_mb()}
+            )
+        )
         return
     budget = request.budget
+    each = "" if checked.schema.person is None else ", each of another person"
     print(f"{request.method} at ε = {budget.epsilon:g}, δ = {budget.delta:g}: a rehearsal on made-up rows.")
     print(f"The table was not opened, nothing was spent. {cpu:.2f} CPU seconds, {peak_rss_mb():.0f} MB at most.")
-    for allotment in allotments:
+    print(
+        f"It had {counted(rows, 'such row')}{each}, every value as likely as any other. A method that goes by its "
+        "noisy answers asks other questions of real rows."
+    )
+    for allotment in checked.allotments:
         print(f"  beforehand {allotment}")
-    for charge in charges:
-        noise = f"{charge['least_noise']:.3g}"
-        if charge["most_noise"] > charge["least_noise"] * 1.001:
-            noise += f" to {charge['most_noise']:.3g}"
-        counted = f"{charge['queries']:,} queries, {charge['cells']:,} cells"
-        what = counted if charge["cells"] else "an open category" if charge["purpose"] == "discover" else "a choice"
-        print(
-            f"  {charge['purpose']:9} {what}: {charge['mechanism']} noise {noise}, {charge['share']:.1%} of the budget"
-        )
+    for step in steps:
+        print(f"  {step['purpose']:9} {_asked(step)}, {step['share']:.1%} of the budget")
+
+
+def _step(charge: Charge, certificate: Certificate) -> dict[str, Any]:
+    """A charge as a rehearsal tells it: with noise on counts or scores, or with the ε of a choice, which has none."""
+    from hedgerow.release.certificate import share_of_whole
+
+    step = {
+        "purpose": charge.purpose,
+        "queries": len(charge.queries),
+        "cells": sum(query.get("cells", 0) for query in charge.queries),
+        "candidates": sum(query.get("candidates", 0) for query in charge.queries),
+        "mechanism": charge.mechanism,
+        "scale": charge.scale,
+        "share": share_of_whole(charge, certificate),
+    }
+    if charge.mechanism == "exponential":
+        return step | {"epsilon": charge.scale}
+    weights = (1.0,) if charge.purpose == "score" else charge.weights  # all scores get the same noise
+    return step | {"least_noise": charge.scale / max(weights), "most_noise": charge.scale / min(weights)}
+
+
+def _asked(step: dict[str, Any]) -> str:
+    candidates = counted(step["candidates"], "candidate")
+    if "epsilon" in step:
+        return f"a choice among {candidates} at ε = {step['epsilon']:.3g}"
+    noise = f"{step['least_noise']:.3g}"
+    if step["most_noise"] > step["least_noise"] * 1.001:
+        noise += f" to {step['most_noise']:.3g}"
+    what = f"{counted(step['queries'], 'query', 'queries')}, {counted(step['cells'], 'cell')}"
+    if not step["cells"]:
+        what = "an open category" if step["purpose"] == "discover" else f"scores of {candidates}"
+    return f"{what}: {step['mechanism']} noise {noise}"

@@ -16,58 +16,60 @@ import time
 import traceback
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from hedgerow.coded.domain import CodedTable
 from hedgerow.compare.origin import package_digest
 from hedgerow.compare.plan import Cell, ForeignTable, Plan
 from hedgerow.errors import HedgerowError, OptionError, code_of, listing
-from hedgerow.private.sources.coded import coded_rows, rows_of, with_columns_of
+from hedgerow.private.evaluate.samples import sample_of, sample_of_values
+from hedgerow.private.sources.coded import rows_of, with_columns_of
 from hedgerow.private.sources.source import open_source, open_synthetic
 from hedgerow.progress import peak_rss_mb
 from hedgerow.release.files import write_private
 
-SUBSAMPLE = 10
-"""The floor "subsample" keeps one row in so many."""
+if TYPE_CHECKING:
+    from hedgerow.private.evaluate.raw import RawTable
+    from hedgerow.private.sources.source import Source
+
+FLOOR_SAMPLES = {"bootstrap": "bootstrap", "subsample": "tenth"}
+"""Which sample of the real rows a floor is."""
 
 
 def run_cell(plan: Plan, cell: Cell, journal: Path | None = None) -> dict[str, Any]:
     """Make (or read) the synthetic table, note what that took, and compare it with the real one."""
     from hedgerow.private.evaluate import Comparison, find
-    from hedgerow.private.evaluate.evaluation import figures_of
-    from hedgerow.schema import Schema
+    from hedgerow.private.evaluate.evaluation import figures_of, look_at_values, read_rows
 
-    encoding = Schema.load(plan.schema).encoding()
+    encoding = plan.declared.encoding()
+    metrics = [find(name) for name in plan.metrics]
+
+    def read(source: Source, what: str) -> tuple[CodedTable, RawTable | None]:
+        return read_rows(with_columns_of(encoding, source, what), encoding, what, plan.seed, look_at_values(metrics))
+
     wall, cpu = time.perf_counter(), time.process_time()
-    synthetic: CodedTable | None = None
+    made: Any = None
     if cell.kind == "method":
-        rows = plan.request(cell, journal).checked().release().sample(seed=plan.paired(cell.run)[0])
-        synthetic = encoding.encode(rows.combine_chunks())
+        made = plan.request(cell, journal).checked().release().sample(seed=plan.paired(cell.run)[0])
     took = {"cpu_s": time.process_time() - cpu, "wall_s": time.perf_counter() - wall, "peak_mb": peak_rss_mb()}
-    real = coded_rows(with_columns_of(encoding, open_source(plan.table), "real"), encoding, "real")
+    private = open_source(plan.table, plan.declared.written, memory=plan.max_memory)
+    real, real_values = read(private, "real")
     if cell.kind == "floor":
-        synthetic = floor(cell.name, real, plan.paired(cell.run)[0])
-    elif cell.kind == "table":
-        assert cell.file is not None
-        synthetic = coded_rows(with_columns_of(encoding, open_synthetic(cell.file), "synthetic"), encoding, "synthetic")
-    assert synthetic is not None
-    comparison = Comparison(encoding, real, synthetic, plan.seed, plan.target)
-    figures = figures_of(comparison, [find(name) for name in plan.metrics])
+        seed = plan.paired(cell.run)[0]
+        synthetic = floor(cell.name, real, seed)
+        values = None if real_values is None else sample_of_values(real_values, FLOOR_SAMPLES[cell.name], seed)
+    else:
+        synthetic, values = read(open_source(made) if made is not None else open_synthetic(cell.file), "synthetic")
+    raw = None if real_values is None or values is None else (real_values, values)
+    comparison = Comparison(encoding, real, synthetic, plan.seed, plan.target, raw_tables=raw)
+    figures = figures_of(comparison, metrics)
     kept = {name: value for name, value in figures.items() if isinstance(value, float)}
     return {**kept, "rows": rows_of(synthetic), **(took if cell.kind == "method" else {})}
 
 
 def floor(name: str, real: CodedTable, seed: int) -> CodedTable:
     """A sample of the real rows: what luck alone does to a table."""
-    rows = rows_of(real)
-    rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, rows])))
-    if name == "bootstrap":
-        kept = rng.integers(0, rows, rows)
-    else:
-        kept = rng.permutation(rows)[: max(1, rows // SUBSAMPLE)]
-    return {attribute: codes[kept] for attribute, codes in real.items()}
+    return sample_of(real, FLOOR_SAMPLES[name], seed)
 
 
 def refuse_changed(plan: Plan, cell: Cell) -> None:

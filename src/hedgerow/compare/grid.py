@@ -68,7 +68,6 @@ def _check(plan: Plan) -> None:
     """Refuse what cannot be compared, and let the ledger know of the look that comes."""
     from hedgerow.private.ledger import note_exact_access
     from hedgerow.private.sources.source import open_source, open_synthetic
-    from hedgerow.schema import Schema
 
     for epsilon in plan.epsilons:
         Budget(epsilon, plan.delta)
@@ -77,7 +76,7 @@ def _check(plan: Plan) -> None:
     strange = [name for name in plan.options if name not in plan.methods]
     if strange:
         raise OptionError("setting-without-method", f'--set names "{strange[0]}", which is not among the methods.')
-    schema = Schema.load(plan.schema)
+    schema = plan.declared
     if schema.discoveries:
         raise SchemaError(
             "undiscovered-domain",
@@ -85,7 +84,7 @@ def _check(plan: Plan) -> None:
             "Hint: list values and give numbers `bins`, or evaluate the runs one by one with their releases.",
         )
     schema.encoding()
-    schema.check_header(open_source(plan.table).header())
+    schema.check_header(open_source(plan.table, schema.written, memory=plan.max_memory).header())
     for each in plan.tables:
         header = open_synthetic(each.file).header()
         lacking = [name for name in schema.columns if name not in header]

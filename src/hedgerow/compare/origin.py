@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -73,11 +74,12 @@ def _digest(places: Iterable[Path]) -> str:
 
 
 def digest_of_table(table: str) -> str:
-    """A table by its file or files; one that a server keeps is known by its URL alone."""
-    scheme, url, rest = table.partition("://")
+    """A table by its file or files, also where a URL names one; one that a server keeps is known by its URL alone."""
+    _, url, rest = table.partition("://")
     if not url:
         return digest_of(Path(table))
-    return f"{table} {digest_of(Path(rest).parent)}" if scheme == "duckdb" else table
+    file = next((place for place in (Path(rest), Path(rest).parent) if os.path.isfile(place)), None)
+    return table if file is None else f"{table} {digest_of(file)}"
 
 
 def digest_of(path: Path) -> str:

@@ -8,14 +8,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from hedgerow.budget.amounts import Budget
 from hedgerow.compare.origin import Origin, digest_of, digest_of_table, origin, package_digest
 from hedgerow.errors import OptionError
 from hedgerow.methods.method import Method
+from hedgerow.private.engines.elsewhere import engine_elsewhere
 from hedgerow.progress import Limits
 from hedgerow.run.request import Request, chosen_method
+
+if TYPE_CHECKING:
+    from hedgerow.schema import Schema
 
 FLOORS = ("bootstrap", "subsample")
 """Samples of the real rows, which no method has to beat: as many rows with replacement, and a tenth of the rows."""
@@ -87,6 +91,8 @@ class Plan:
     delta: float = 1e-9
     options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Options by method."""
+    file: Mapping[str, Any] = field(default_factory=dict)
+    """How the private and the public table are written; it wins over what the schema says."""
     tables: tuple[ForeignTable, ...] = ()
     public: str | None = None
     """A public table that methods may learn from."""
@@ -120,9 +126,15 @@ class Plan:
     def origin(self, source: str, method: str | None = None, epsilon: float | None = None) -> Origin:
         """The code and the options that make a cell; `source` is that of Hedgerow."""
         if method is None or epsilon is None:
-            return origin(source, self.metrics)
-        made = origin(source, (method, *self.metrics), self.method(method, epsilon), self.options.get(method))
+            return origin(source, self._outside)
+        made = origin(source, (method, *self._outside), self.method(method, epsilon), self.options.get(method))
         return {**made, "max_memory": self.max_memory}
+
+    @property
+    def _outside(self) -> tuple[str, ...]:
+        """What may be made elsewhere, methods aside: metrics, and where the tables live."""
+        engines = [engine_elsewhere(table) for table in (self.table, self.public)]
+        return (*self.metrics, *(name for name in engines if name is not None))
 
     def method(self, name: str, epsilon: float) -> Method:
         """A method with the options of the plan, and those of its preset."""
@@ -139,6 +151,7 @@ class Plan:
             budget=Budget(cell.epsilon, self.delta),
             method=cell.name,
             options=self.options.get(cell.name, {}),
+            file=self.file,
             public=self.public,
             ledger=self.ledger,
             limits=Limits(self.max_memory),
@@ -154,13 +167,18 @@ class Plan:
         return self.seed + run, None if unsafe is None else unsafe + run
 
     @cached_property
-    def judged(self) -> dict[str, Any]:
-        """What must be the same for two results to be compared. Files are read once, when this is first asked."""
+    def declared(self) -> Schema:
+        """The schema of all cells."""
         from hedgerow.schema import Schema
 
+        return Schema.load(self.schema).with_file(self.file)
+
+    @cached_property
+    def judged(self) -> dict[str, Any]:
+        """What must be the same for two results to be compared. Files are read once, when this is first asked."""
         return {
             "table": digest_of_table(self.table),
-            "schema": hashlib.sha256(json.dumps(Schema.load(self.schema).to_dict()).encode()).hexdigest(),
+            "schema": hashlib.sha256(json.dumps(self.declared.to_dict()).encode()).hexdigest(),
             "public": None if self.public is None else digest_of_table(self.public),
             "delta": self.delta,
             "metrics": list(self.metrics),

@@ -1,9 +1,16 @@
-"""The methods by name. Each is one file that reads like its paper."""
+"""The methods by name. Each is one file of this folder that reads like its paper.
+
+The file tells the name: `field_groups.py` holds the class `FieldGroups`, which is the method `field-groups`. What
+several methods share lies in `shared/`.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import importlib
 from collections.abc import Mapping
+from functools import cache
+from pkgutil import iter_modules
 from typing import Any, get_args, get_type_hints
 
 from hedgerow import models
@@ -12,34 +19,31 @@ from hedgerow.foreign import imported
 from hedgerow.methods.option import check, declared, values
 from hedgerow.models.model import Model
 
-_METHODS = {
-    "aim": "hedgerow.methods.aim:AIM",
-    "dpsyn": "hedgerow.methods.dpsyn:DPSyn",
-    "field-groups": "hedgerow.methods.field_groups:FieldGroups",
-    "hedge": "hedgerow.methods.hedge:Hedge",
-    "independent": "hedgerow.methods.independent:Independent",
-    "match3": "hedgerow.methods.match3:Match3",
-    "mst": "hedgerow.methods.mst:MST",
-    "mwem": "hedgerow.methods.mwem:MWEM",
-    "ppsyn": "hedgerow.methods.ppsyn:PPSyn",
-    "privsyn": "hedgerow.methods.privsyn:PrivSyn",
-    "rdt": "hedgerow.methods.rdt:RDT",
-}
 DEFAULT = "hedge"
+_BESIDE = ("method", "option")
+"""The files of this folder that hold no method."""
 
 
 def names() -> tuple[str, ...]:
     """The methods that come with Hedgerow."""
-    return tuple(_METHODS)
+    return tuple(_files())
+
+
+@cache
+def _files() -> Mapping[str, str]:
+    """The files of the methods, by the names of the methods; none is imported before it is asked for."""
+    found = sorted(file.name for file in iter_modules(__path__) if not file.ispkg and file.name not in _BESIDE)
+    return {file.replace("_", "-"): file for file in found}
 
 
 def find(name: str) -> type[Any]:
     """The class of a method, by its name here or as `package.module:Class` for one made elsewhere."""
-    if name not in _METHODS and ":" not in name:
+    ours = _files()
+    if name not in ours and ":" not in name:
         raise OptionError(
-            "unknown-method", f'unknown method "{name}"; methods: {listing(_METHODS)}.{suggestion(name, _METHODS)}'
+            "unknown-method", f'unknown method "{name}"; methods: {listing(ours)}.{suggestion(name, ours)}'
         )
-    kind = imported(_METHODS.get(name, name), "method")
+    kind = _class_in(ours[name]) if name in ours else imported(name, "method")
     if not (
         dataclasses.is_dataclass(kind) and isinstance(kind, type) and hasattr(kind, "run") and hasattr(kind, "about")
     ):
@@ -99,9 +103,16 @@ def options(method: Any) -> dict[str, Any]:
     return values(method)
 
 
+def _class_in(file: str) -> type[Any]:
+    """The class that is named after its file."""
+    module = importlib.import_module(f"{__name__}.{file}")
+    kinds = (kind for kind in vars(module).values() if isinstance(kind, type) and kind.__module__ == module.__name__)
+    return next(kind for kind in kinds if kind.__name__.lower() == file.replace("_", ""))
+
+
 def __getattr__(class_name: str) -> Any:
     """`hedgerow.methods.Independent` and its like, imported when first used."""
-    for where in _METHODS.values():
-        if where.endswith(f":{class_name}"):
-            return imported(where, "method")
+    for file in _files().values() if class_name[:1].isupper() else ():
+        if file.replace("_", "") == class_name.lower():
+            return _class_in(file)
     raise AttributeError(class_name)

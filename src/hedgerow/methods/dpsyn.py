@@ -6,6 +6,7 @@ Li, Li, Wang (team DPSyn, Purdue), NIST's 2020 Differential Privacy Temporal Map
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -38,7 +39,8 @@ UPDATED = 15
 """Work of a row and a target, each time that the row is updated."""
 MOST_FOR_TOTAL = 0.1
 MOST_FOR_SEGMENTS = 0.5
-"""Parts of the budget that the row total and the segments take at most, where something else is measured too."""
+"""Parts of the budget that the row total and the segments take at most where the write-up has no say: in μ², and
+where there is no public table to fall back on."""
 
 
 class Regime(enum.Enum):
@@ -108,6 +110,7 @@ class DPSyn(Options):
     )
     floor: int = option(0, "raise smaller segments to this many rows", at_least=0)
     round: int = option(1, "round segments to multiples of this many rows", at_least=1)
+    public_round: int = option(0, "the same where only the segments are measured; 0 means as otherwise", at_least=0)
     public_weight: float = option(
         0.01, "weight of public marginals beside measured ones when they are made to agree", at_least=0
     )
@@ -133,8 +136,9 @@ class DPSyn(Options):
         ),
         departures=(
             "At most max_rows_per_person rows of a person are counted, where the original assumed it.",
-            "With δ > 0 all noise is Gaussian, kept in μ²: segments get the standard deviation that the original's "
-            "Laplace noise had, or half of the budget if that is less. With δ = 0 it is Laplace.",
+            "As in the original, Laplace noise on the total and the segments is paid for in ε and the rest of ε goes "
+            "to Gaussian noise, here calibrated in Gaussian DP and for one-way marginals too; where μ² alone leaves "
+            "more for the marginals, all is kept in μ². With δ = 0 all noise is Laplace.",
             "The total is at least θ in the thresholds. Without a public table the first regime is the second.",
             "Wide marginals get less noise; noisy marginals are drawn towards public ones, and noisy segments towards "
             "their mean, as far as noise explains the difference.",
@@ -144,6 +148,8 @@ class DPSyn(Options):
         ),
     )
 
+    begins_in_epsilon: ClassVar[bool] = True
+
     def run(self, curator: Curator, progress: Progress) -> Model:
         domain = curator.domain
         segments = attributes_of(self.segments, domain, curator.columns, "segments")
@@ -151,10 +157,12 @@ class DPSyn(Options):
         public = public_rows(curator, inner)
         with progress.phase("measure the segments"):
             pairs = self.pairs(domain, inner, progress)
+            self.settle_books(curator, bool(inner), public is not None)
             regime, count = self.plan(curator, inner, pairs, public is not None)
             spend = curator.remaining if regime is Regime.PUBLIC else self.for_segments(curator, count)
             counted = curator.measure([MarginalQuery(domain, segments)], spend=spend)[0]
-        counts = self.sizes(domain, counted)
+            curator.exchange()
+        counts = self.sizes(domain, counted, regime)
         with progress.phase(f"measure {regime.value}"):
             views = self.views(curator, regime, inner, pairs, public, max(1.0, counted.total), progress)
         targets = [Target.of(each.marginal, each.counts) for each in views]
@@ -164,6 +172,21 @@ class DPSyn(Options):
         first = len(sources[0][inner[0]]) if inner else 0
         return Segments(domain, segments, counts, pool, targets, weights(curator.columns, targets), first)
 
+    def settle_books(self, curator: Curator, has_inner: bool, has_public: bool) -> None:
+        """Keep everything in μ² where that buys segments as good as printed and leaves more for the marginals.
+
+        Otherwise the total and the segments are paid in ε, as printed: Laplace noise of one histogram is worth far
+        less μ² than it costs ε. A decision from ε, δ and θ alone.
+        """
+        thresholds, left = Thresholds(curator.rows_per_person), curator.remaining
+        if not left.is_direct or not has_inner or (has_public and curator.epsilon < thresholds.least):
+            return
+        wanted = thresholds.for_segments(curator.epsilon, math.inf)
+        in_mu, in_epsilon = curator.exchanged(), curator.exchanged(priced(left, thresholds.total + wanted, 1.0))
+        paid = priced(in_mu, wanted, 1.0)
+        if paid <= in_mu.share(MOST_FOR_SEGMENTS) and in_epsilon.units < (in_mu - paid).units:
+            curator.exchange()
+
     def plan(
         self, curator: Curator, inner: Marginal, pairs: Sequence[Marginal], has_public: bool
     ) -> tuple[Regime, float]:
@@ -171,7 +194,7 @@ class DPSyn(Options):
         thresholds = Thresholds(curator.rows_per_person)
         if not inner or (has_public and curator.epsilon < thresholds.least):
             return Regime.PUBLIC, 0.0
-        spend = priced(curator.remaining, thresholds.total, MOST_FOR_TOTAL)
+        spend = priced(curator.remaining, thresholds.total, MOST_FOR_TOTAL)  # the part is never met above ε₂
         rows = max(curator.total(spend=spend).total, float(curator.rows_per_person))
         regime = thresholds.regime(curator.epsilon, rows)
         if regime is Regime.PUBLIC and not has_public:
@@ -181,10 +204,13 @@ class DPSyn(Options):
         return regime, rows
 
     def for_segments(self, curator: Curator, rows: float) -> Amount:
+        """y; where it is paid in ε and the thresholds allow for it, whatever part of the budget it is."""
         thresholds = Thresholds(curator.rows_per_person)
-        return priced(curator.remaining, thresholds.for_segments(curator.epsilon, rows), MOST_FOR_SEGMENTS)
+        as_printed = curator.remaining.is_direct and thresholds.regime(curator.epsilon, rows) is not Regime.PUBLIC
+        most = 1.0 if as_printed else MOST_FOR_SEGMENTS
+        return priced(curator.remaining, thresholds.for_segments(curator.epsilon, rows), most)
 
-    def sizes(self, domain: Domain, counted: Measurement) -> Counts:
+    def sizes(self, domain: Domain, counted: Measurement, regime: Regime) -> Counts:
         """Rows per segment: the noisy counts, rounded, none below the floor; one row at least in all.
 
         Where noise drowns the counts they are drawn towards their mean. Segments of undeclared places have a mean and
@@ -197,7 +223,8 @@ class DPSyn(Options):
                 np.moveaxis(declared, axis, 0)[-1] = False
         if self.shrink:
             noisy = shrunk(noisy, declared * float(noisy.counts[declared].mean()))
-        sizes = np.maximum(np.rint(noisy.counts / self.round) * self.round, float(self.floor) * declared)
+        unit = (self.public_round or self.round) if regime is Regime.PUBLIC else self.round
+        sizes = np.maximum(np.rint(noisy.counts / unit) * unit, float(self.floor) * declared)
         return sizes if sizes.sum() >= 1 else np.ones_like(sizes)
 
     def views(
@@ -263,8 +290,11 @@ def priced(left: Amount, epsilon: float, most: float) -> Amount:
 
     A Gaussian of that deviation costs (θ/σ)² = ε²/2 of μ².
     """
-    cost = epsilon if left.currency is Currency.PURE else epsilon**2 / 2
-    wanted, cap = Amount.of(left.currency, cost), left.share(most)
+    if left.is_direct:
+        wanted = Amount.of(left.currency, 0, epsilon=epsilon)
+    else:
+        wanted = Amount.of(left.currency, epsilon if left.currency is Currency.PURE else epsilon**2 / 2)
+    cap = left.share(most)
     return wanted if wanted <= cap else cap
 
 

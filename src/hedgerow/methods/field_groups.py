@@ -71,7 +71,7 @@ class FieldGroups(Options):
             "With δ > 0 the noise is Gaussian, and the threshold is where as many empty cells survive as under "
             "Laplace noise: ½·cells^(1 − 1.9/ln 10).",
             "A group without surviving cells is drawn uniformly from its declared domain; the original wrote zeros.",
-            "1 % of the budget buys the number of rows; the original always wrote 800,000.",
+            "1 % of the budget buys the number of rows, unless --rows gives it; the original always wrote 800,000.",
         ),
     )
 
@@ -80,13 +80,16 @@ class FieldGroups(Options):
         with progress.phase("group the columns"):
             marginals = self.marginals(curator)
         with progress.phase("measure every group"):
-            count = curator.total(spend=curator.remaining.share(TOTAL_SHARE))
+            if curator.rows is None:
+                total = curator.total(spend=curator.remaining.share(TOTAL_SHARE)).total
+            else:
+                total = float(curator.rows)  # nothing else needs it
             noise = curator.noise(curator.remaining, [1.0] * len(marginals))[0]
             queries = [MarginalQuery(domain, marginal) for marginal in marginals]
             keep = [Threshold(self.scales(query.cells, noise)) for query in queries]
             measured = curator.measure(queries, spend=curator.remaining, keep=keep)
         parts = [part for measurement in measured for part in histogram(domain, measurement)]
-        return Histograms(domain, parts, count.total)
+        return Histograms(domain, parts, total)
 
     def marginals(self, curator: Curator) -> list[Marginal]:
         """The attributes of each group, given or learnt, then those of columns in none. Refuses what overlaps."""

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -26,16 +26,21 @@ from hedgerow.methods.shared.compression import Compression, compress
 from hedgerow.methods.shared.documents import attributes_of, read_list, read_names
 from hedgerow.methods.shared.public import Relations, forest
 from hedgerow.methods.shared.start import measure_one_ways
-from hedgerow.methods.shared.support import Families, check_codes, read_families, supported
+from hedgerow.methods.shared.support import Families, check_codes, codes_of, read_families, supported
 from hedgerow.models.graphical.estimation import fit
 from hedgerow.models.graphical.junction import plan
 from hedgerow.models.model import Model
 from hedgerow.progress import Progress
 
+if TYPE_CHECKING:
+    from hedgerow.schema import Schema
+
 ROUND_SHARE = 0.5
 """Each of the two rounds gets half of the budget, so both have the same noise."""
 LEAST_MISSED = 0.1
-"""A triple is learnt from a public table if its two pairs miss it by this L1 distance, as the authors chose."""
+"""A triple is learnt from a public table if its two pairs miss it by this L1 distance, as in the authors' program."""
+FORCED = 100.0
+"""Nats that a pair inside a forced marginal is taken to share beyond its own, as in the authors' program."""
 
 
 class Wanted(NamedTuple):
@@ -54,7 +59,12 @@ class Wanted(NamedTuple):
 
 
 def read_marginals(value: Any) -> tuple[Wanted, ...]:
-    """Lists of columns, or {columns: […], weight: 2, levels: {wage: [1, 10]}}; or the name of a file of them."""
+    """Lists of columns, or {columns: […], weight: 2, levels: {wage: [1, 10]}}; or the name of a file of them.
+
+    `public` is none: what the public table teaches, even where a preset has a list.
+    """
+    if value == "public":
+        return ()
     return tuple(_wanted(entry, number) for number, entry in enumerate(read_list(value, "marginals"), start=1))
 
 
@@ -73,8 +83,11 @@ class Match3(Options):
 
     marginals: tuple[Wanted, ...] = option(
         (),
-        "what the second round measures, as a YAML file, or learnt from --public; else neighbours in pairs",
+        "what the second round measures, as a YAML file, or `public`: learnt from --public; else neighbours in pairs",
         read=read_marginals,
+    )
+    forced: tuple[Wanted, ...] = option(
+        (), "marginals that are measured beside those that --public teaches, as a YAML file", read=read_marginals
     )
     columns: tuple[tuple[str, float], ...] = option(
         (), "weights of columns in the first round, such as wage:2; 1 otherwise", read=read_weights
@@ -87,7 +100,7 @@ class Match3(Options):
     )
     support: Families = option(
         (),
-        "COLUMN:FILE, a CSV of code,family: only the family with the largest noisy count is kept apart",
+        "COLUMN:FILE, a CSV of code,family or JSON of cities: only the family that stands out is kept apart",
         read=read_families,
     )
     most_cells: int = option(1_000_000, "leave out marginals with as many cells or more", at_least=2)
@@ -115,6 +128,10 @@ class Match3(Options):
             "Values of VALUEH come back at multiples of 5 as often as they were, instead of always.",
         ),
     )
+
+    def bound(self, schema: Schema) -> Match3:
+        """The method with families of values, as a table holds them, turned into families of codes."""
+        return replace(self, support=codes_of(self.support, schema))
 
     def run(self, curator: Curator, progress: Progress) -> Model:
         with progress.phase("list the marginals"):
@@ -149,11 +166,19 @@ class Match3(Options):
         """The second round's marginals in domain order, each once: given, learnt, or else neighbours in pairs."""
         domain = curator.domain
         if not self.marginals and curator.public is not None:
-            return [Wanted(marginal) for marginal in learnt_marginals(curator, curator.public, self.most_cells)]
+            forced = self.resolved(curator, self.forced)
+            learnt = learnt_marginals(curator, curator.public, self.most_cells, [each.attributes for each in forced])
+            held = {each.attributes for each in forced}
+            return [*forced, *(Wanted(marginal) for marginal in learnt if marginal not in held)]
         if not self.marginals:
             return [Wanted(pair) for pair in pairwise(domain.names)]
+        return self.resolved(curator, self.marginals)
+
+    def resolved(self, curator: Curator, marginals: Sequence[Wanted]) -> list[Wanted]:
+        """Marginals in domain order, each once."""
+        domain = curator.domain
         found: dict[tuple[Marginal, tuple[Any, ...]], Wanted] = {}
-        for number, each in enumerate(self.marginals, start=1):
+        for number, each in enumerate(marginals, start=1):
             what = f"marginal {number}"
             names = domain.marginal(a for name in each.attributes for a in named(curator, name, what))
             strange = [name for name, _ in each.levels if name not in names]
@@ -172,7 +197,7 @@ class Match3(Options):
         domain: Domain,
         one_ways: Sequence[Measurement],
         exempt: set[str],
-        families: Mapping[str, Sequence[tuple[int, str]]],
+        families: Mapping[str, Sequence[tuple[int | str, str]]],
     ) -> Compression:
         """Merge what noise hides, and of attributes with families all codes but those of the likeliest."""
         by_attribute = {measurement.query.attributes[0]: measurement for measurement in one_ways}
@@ -194,15 +219,22 @@ class Match3(Options):
         return kept
 
 
-def learnt_marginals(curator: Curator, public: CodedTable, most_cells: int) -> list[Marginal]:
-    """The list as the authors found theirs: the tree of largest mutual information, and triples that it misses.
+def learnt_marginals(
+    curator: Curator, public: CodedTable, most_cells: int, forced: Sequence[Marginal] = ()
+) -> list[Marginal]:
+    """The way in which the authors' list seems to have been made: the tree of largest mutual information, and triples.
 
     A triple is a column with two of its neighbours in the tree. Around each column the worst missed are taken, without
-    a circle, and each brings the pair of its neighbours.
+    a circle, and each brings the pair of its neighbours. The tree grows around the pairs inside forced marginals first.
     """
     domain = curator.domain
     relations = Relations(domain, public, curator.rng)
-    information = {pair: nats for pair, nats in relations.information(most_cells).items() if nats > 0}
+    within = {pair for marginal in forced for pair in combinations(marginal, 2)}
+    information = {
+        pair: nats + FORCED * (pair in within)
+        for pair, nats in relations.information(most_cells).items()
+        if nats > 0 or pair in within
+    }
     tree = forest([(name,) for name in domain.names], information).pairs
     found = list(tree)
     for centre in domain.names:

@@ -30,6 +30,8 @@ class Method(Protocol):
     """A method is a frozen dataclass: its fields are its options (metadata "help" explains each)."""
 
     about: ClassVar[About]
+    # A method with `begins_in_epsilon = True` is given its budget in ε, where δ > 0 and no ledger adds it up: it pays
+    # for Laplace noise in it, and exchanges what is left for μ² (`Curator.exchange`).
 
     def run(self, curator: Curator, progress: Progress) -> Model:
         """Ask the curator, spend what it has, return a model."""

@@ -19,7 +19,9 @@ from hedgerow.methods.method import About
 from hedgerow.methods.option import Options, option
 from hedgerow.methods.shared import options
 from hedgerow.methods.shared.blocks import FEWEST_BLOCKS, Family, offer_blocks
+from hedgerow.methods.shared.columns import Columns
 from hedgerow.methods.shared.compression import compress
+from hedgerow.methods.shared.ratio import ByRatio, Contributions
 from hedgerow.methods.shared.rounds import Offer, Round, Rounds, Strategy, adapted, drawn_by_lot, refit_from_last
 from hedgerow.methods.shared.start import first_measurements, measure_one_ways
 from hedgerow.methods.shared.workloads import closure, workload_of
@@ -54,6 +56,11 @@ class PPSyn(Options, Strategy):
     )
     measuring: float = options.measuring(0.85)
     partition: str = option("mass", "how marginals are partitioned", one_of=tuple(FAMILIES))
+    selection: str = option(
+        "rounds",
+        "what a choice compares: distances at one budget a round, or distance per unit of each one's own budget",
+        one_of=("rounds", "ratio"),
+    )
     size: float = options.size(4.0)
     merge: float = options.merge()
     accounting: str = options.accounting()
@@ -75,6 +82,7 @@ class PPSyn(Options, Strategy):
             "Blocks have like mass under the model; the paper's two algorithms are options.",
             "Sums of blocks are fitted directly; the paper spreads them evenly over their cells first.",
             "A marginal's contribution is read off its measurement and steers the next rounds' budget.",
+            "A round has one budget by default; contribution per unit of budget, the paper's choice, is an option.",
             "The start, the merging of rare values and the weights of marginals are those of AIM here; the total is "
             "noisy.",
         ),
@@ -85,12 +93,13 @@ class PPSyn(Options, Strategy):
         workload = workload_of(curator, self.workload, self.target)
         with progress.phase("measure every column"):
             first = first_measurements(curator, self.one_ways)
+        columns = Columns.known_from(curator.domain, first.one_ways, first.total)
         compression = compress(curator.domain, first.one_ways, self.merge)
         compressed = curator.recode(compression.recoding)
-        measured = compression.reexpress(first.one_ways)
+        measured = columns.measurements(compression.recoding)
         rounds = Rounds(
             compressed,
-            {m: weight for m, weight in closure(workload, compressed.domain).items() if len(m) > 1},
+            closure(workload, compressed.domain),
             fit(compressed.domain, measured, total=first.total, limits=progress.limits),
             measured,
             refit_from_last(progress.limits),
@@ -99,8 +108,14 @@ class PPSyn(Options, Strategy):
             progress=progress,
         )
         with progress.phase("partition, choose and measure marginals", 100):
-            model = rounds.run(self, self.planned(compressed, first.total))
-        return compression.expand(model)
+            strategy = self if self.selection == "rounds" else self.by_ratio(compressed, rounds)
+            model = rounds.run(strategy, self.planned(compressed, first.total))
+        return columns.expand(model, compression.recoding)
+
+    def by_ratio(self, curator: Curator, rounds: Rounds) -> ByRatio:
+        """The write-up's choice: contribution per unit of budget."""
+        contributions = Contributions.bought(curator, rounds.model, list(rounds.wanted))
+        return ByRatio(curator, contributions, FAMILIES[self.partition], self.eta, self.size, self.measuring)
 
     def tells(self, now: Round) -> bool:
         """Whether the noise allows the fewest blocks that tell something."""
@@ -110,9 +125,10 @@ class PPSyn(Options, Strategy):
         return drawn_by_lot(curator, wanted)
 
     def propose(self, now: Round) -> Offer:
-        """Partitions of every marginal that the model has room for."""
+        """Partitions of every marginal that the model has room for; of a column where it has more cells than blocks."""
         count, megabytes = self.blocks(now.noise, now.model.total), self.size * now.used
-        marginals = now.fitting(now.considered, megabytes) if count >= FEWEST_BLOCKS else []
+        worth = [marginal for marginal in now.considered if len(marginal) > 1 or now.domain.cells(marginal) > count]
+        marginals = now.fitting(worth, megabytes) if count >= FEWEST_BLOCKS else []
         return offer_blocks(now, marginals, count, megabytes, FAMILIES[self.partition])
 
     def next_budget(self, budget: Amount, planned: Amount, moved: float) -> Amount:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hedgerow.errors import counted
 from hedgerow.pages.charts import Spread, curves, scatter
 from hedgerow.pages.markup import Content, Markup, joined, tag
 from hedgerow.pages.shell import contents, folded, private_page, section, table, tabs
@@ -42,7 +43,7 @@ def comparison_page(rows: Sequence[Row], metrics: Sequence[MetricView], manifest
         ]
     parts += [
         ("failed", "What failed", _failed(rows)),
-        ("rows", "All runs", folded(f"{len(rows)} runs", _all(rows, metrics))),
+        ("rows", "All runs", folded(counted(len(rows), "run"), _all(rows, metrics))),
         ("manifest", "How it was made", _manifest(manifest)),
     ]
     count = len({row["name"] for row in rows if row["kind"] == "method"})
@@ -51,7 +52,7 @@ def comparison_page(rows: Sequence[Row], metrics: Sequence[MetricView], manifest
         tag("h1", "Methods side by side"),
         tag(
             "p",
-            f"{count} {'method' if count == 1 else 'methods'}, {len(rows)} runs, each compared with the real rows. "
+            f"{counted(count, 'method')}, {counted(len(rows), 'run')}, each compared with the real rows. "
             "Keep it as you keep the table. Choosing a method or an ε by it is not covered by the guarantee of any "
             "release: choose on public or made-up tables, or count the choice as a risk of your own.",
         ),

@@ -60,10 +60,10 @@ class Distribution:
         return [*(run.tolist() for run in runs), *([index] for index in self._shown() if index >= self.ordered)]
 
     def _frequent(self) -> list[list[int]]:
-        """The values that are frequent in any series, and one bar for all others."""
+        """The values that are frequent in any series, in their order, and one bar for all others."""
         heights = np.max([values for _, values in self.series], axis=0)
         order = np.argsort(-heights, kind="stable")
-        kept = sorted(order[: MOST_NAMED - 2].tolist(), key=lambda index: -heights[index])
+        kept = sorted(order[: MOST_NAMED - 2].tolist())
         return [*([index] for index in kept), sorted(order[MOST_NAMED - 2 :].tolist())]
 
     def _bars(self, groups: Sequence[Sequence[int]]) -> list[Bar]:

@@ -8,12 +8,23 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hedgerow.coded.domain import Counts
+from hedgerow.errors import counted, listing
 from hedgerow.pages.charts import MADE, REAL, Bar, heat_map, key, rows_of_bars
 from hedgerow.pages.distributions import Distribution
 from hedgerow.pages.markup import Content, Markup, joined, tag
 from hedgerow.pages.shell import contents, folded, private_page, section, table, tabs
+from hedgerow.pages.values import (
+    NumberView,
+    Pictured,
+    WordsView,
+    detector_part,
+    left_out_part,
+    numbers_part,
+    pictures_part,
+    words_part,
+)
 
-PICTURES_AT_ONCE = 18
+PICTURES_AT_ONCE = 12
 MOST_MAPPED = 100
 MOST_CORRELATED = 40
 MOST_LISTED = 200
@@ -50,7 +61,7 @@ class EvaluationView:
     columns: int
     figures: Sequence[FigureView]
     distributions: Sequence[tuple[Distribution, float]]
-    """Each attribute's histogram and the distance of the two tables there."""
+    """In the schema's order, each attribute's histogram and the distance of the two tables there."""
     attributes: Sequence[str]
     pairs: Mapping[tuple[int, int], float]
     """Distances of cross tables by the indices (row, column ≤ row) of their attributes."""
@@ -63,32 +74,75 @@ class EvaluationView:
     learnt: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """By machine, the share of real rows misclassified after training on synthetic and on real rows."""
     majority: float | None = None
+    never_read: Sequence[str] = ()
+    """Columns that are invented, or left out, and so not compared."""
+    words: Sequence[WordsView] = ()
+    numbers: Sequence[NumberView] = ()
+    """In the schema's order, what readers compute from each column of numbers or dates."""
+    spikes: Sequence[Pictured] = ()
+    rhythms: Sequence[Pictured] = ()
+    alone: Mapping[str, tuple[float, str]] = field(default_factory=dict)
+    """By column, how often a machine tells rows apart that sees this column alone; also in words."""
+    together: str = ""
+    """The same for all columns, as text."""
+    left_out: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """By column, the shares of real and of synthetic values that the schema does not hold."""
 
 
 def evaluation_page(view: EvaluationView) -> str:
     """The whole page."""
-    parts: list[tuple[str, str, Content]] = [
-        ("figures", "In a few figures", _figures(view)),
-        ("columns", "Column by column", _columns(view)),
+    parts: list[tuple[str, str, Content]] = [("figures", "In a few figures", _figures(view))]
+    if view.words:
+        parts.append(("words", "In words", words_part(view.words)))
+    parts.append(("columns", "Column by column", _columns(view)))
+    parts += _values(view)
+    parts += [
         ("pairs", "Pair by pair", _pairs(view)),
         ("worst", "Where it is worst", _worst(view)),
         ("correlations", "What goes together", _correlations(view)),
     ]
     if view.learnt:
         parts.append(("prediction", f"Predicting {view.target}", _prediction(view)))
-    parts += [("missing", "Missing values", _missing(view)), ("glossary", "Glossary", _glossary())]
+    parts.append(("missing", "Missing values", _missing(view)))
+    if view.left_out:
+        parts.append(("left-out", "Left out", left_out_part(view.left_out)))
+    parts.append(("glossary", "Glossary", _glossary()))
     return private_page(
         f"evaluation of {view.name}",
         tag("h1", f"How close is the synthetic {view.name} to the real one?"),
         tag(
             "p",
-            f"{view.rows['real']:,} real rows beside {view.rows['synthetic']:,} synthetic rows, "
-            f"{view.columns} columns. Everything here is computed from real rows without noise. Keep it as you keep "
-            "the table; a method or an ε that is chosen by it is not covered by the guarantee.",
+            f"{counted(view.rows['real'], 'real row')} beside {counted(view.rows['synthetic'], 'synthetic row')}, "
+            f"{counted(view.columns, 'column')}. Everything here is computed from real rows without noise. Keep it as "
+            "you keep the table; a method or an ε that is chosen by it is not covered by the guarantee.",
         ),
+        tag("p", f"Not compared, because they are invented or left out: {listing(view.never_read)}.")
+        if view.never_read
+        else "",
         contents((name, title) for name, title, _ in parts),
         [section(name, title, content) for name, title, content in parts],
     )
+
+
+def _values(view: EvaluationView) -> list[tuple[str, str, Content]]:
+    """What there is to say of values as they stand."""
+    parts: list[tuple[str, str, Content]] = []
+    if view.numbers:
+        parts.append(("numbers", "Means and the like", numbers_part(view.numbers)))
+    if view.spikes:
+        said = (
+            "Numbers and dates that many real rows share: the five commonest, and all others together. Columns without "
+            "a value that one real row in fifty has are not shown."
+        )
+        spikes = pictures_part(view.spikes, said, lambda far: f"{100 * far:.2f} % of the values differ")
+        parts.append(("spikes", "Common values", spikes))
+    if view.rhythms:
+        said = "On which day of the week, and at which hour of the day, the moments of a column lie."
+        rhythms = pictures_part(view.rhythms, said, lambda far: f"{100 * far:.2f} % of the rows differ")
+        parts.append(("rhythms", "Weekdays and hours", rhythms))
+    if view.alone:
+        parts.append(("detector", "What gives it away", detector_part(view.alone, view.together)))
+    return parts
 
 
 def _figures(view: EvaluationView) -> Markup:
@@ -128,10 +182,10 @@ def _columns(view: EvaluationView) -> Markup:
         tag("div", first, class_="grid"),
         folded(f"{len(rest)} more columns", tag("div", rest, class_="grid")) if rest else "",
         folded(
-            "The same as a table",
+            "The same as a table, in the schema's order",
             table(
-                ["column", "distance", "values"],
-                [[shown.name, f"{distance:.4f}", f"{len(shown.labels):,}"] for shown, distance in ordered],
+                ["column", "distance", "bars"],
+                [[shown.name, f"{distance:.4f}", f"{len(shown.labels):,}"] for shown, distance in view.distributions],
                 figures=(1, 2),
             ),
         ),
@@ -305,9 +359,18 @@ GLOSSARY = {
     ),
     "correlation": (
         "Pearson's r: how well a straight line fits two ordered columns, −1 to 1. Kendall's τ: how often two "
-        "columns put two rows into the same order, −1 to 1. Cramér's V: how well one column tells the other, "
-        "ordered or not, 0 to 1."
+        "columns put two rows into the same order, −1 to 1. Spearman's ρ: how well a straight line fits their ranks, "
+        "−1 to 1. Cramér's V: how well one column tells the other, ordered or not, 0 to 1."
     ),
+    "standard deviation": (
+        "How far values typically lie from their mean. An error of a mean of 5 % of a standard deviation is hardly "
+        "seen; one of 100 % is as large as the usual distance between two people."
+    ),
+    "Kolmogorov and Wasserstein distance": (
+        "Kolmogorov: cut a column at any number; the shares of rows below it differ by at most so much. Wasserstein: "
+        "how far a value has to be moved, on average, to make the two columns alike."
+    ),
+    "bootstrap": "As many rows as there are, drawn with replacement: how far chance alone would move a figure.",
 }
 
 

@@ -6,7 +6,6 @@ Everything on it follows from the release, which is public: the import contracts
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +14,8 @@ from hedgerow.budget.accounting import Charge
 from hedgerow.coded.domain import CodedTable, Counts, IntArray
 from hedgerow.coded.measurement import Measurement
 from hedgerow.coded.query import MarginalQuery
-from hedgerow.models.model import BLOCK_ROWS, block_rng
+from hedgerow.errors import listing
+from hedgerow.models.model import BLOCK_ROWS
 from hedgerow.pages.charts import MADE, REAL, colour, key, stacked
 from hedgerow.pages.cuts import cut_columns, cuts
 from hedgerow.pages.distributions import MOST_CODES, Distribution
@@ -25,8 +25,15 @@ from hedgerow.release.certificate import share_of_whole
 
 if TYPE_CHECKING:
     from hedgerow.release.bundle import Release
+    from hedgerow.release.misfits import Misfits
 
-PURPOSES = {"measure": "noisy counts", "select": "choices", "score": "noisy scores", "discover": "domains bought"}
+PURPOSES = {
+    "look": "a first look",
+    "measure": "noisy counts",
+    "select": "choices",
+    "score": "noisy scores",
+    "discover": "domains bought",
+}
 MOST_PICTURES = 40
 MOST_LISTED = 400
 
@@ -42,10 +49,11 @@ def release_page(release: Release, rows: int | None = None, seed: int = 0) -> st
     )
     published = release.estimated_rows if rows is None else rows
     drawn = min(max(published, 1), BLOCK_ROWS)
-    coded = release.model.draw(drawn, block_rng(seed, 0))
+    coded = _as_written(release, drawn, seed)
     parts = [
         ("guarantee", "The guarantee", _guarantee(release)),
         ("budget", "Where the budget went", _budget(release)),
+        *([("misfits", "What did not fit the declaration", _misfits(release.misfits))] if release.misfits else []),
         ("columns", "Measured columns beside the synthetic table", _columns(release, coded, drawn)),
         ("marginals", "All measured counts and their expected error", _marginals(release, coded, drawn)),
         *([("cuts", "Where columns were cut", cuts(release))] if cut_columns(release) else []),
@@ -58,11 +66,46 @@ def release_page(release: Release, rows: int | None = None, seed: int = 0) -> st
         tag("h1", f"A synthetic version of {name}"),
         tag(
             "p",
-            f"{published:,} made-up rows with {len(release.encoding.columns)} columns, drawn from a model that was "
-            "fitted to noisy counts. No row stands for a person.",
+            f"{published:,} made-up rows with {len(release.encoding.arrow_schema)} columns, drawn from a model that "
+            "was fitted to noisy counts. No row stands for a person.",
         ),
+        _invented(release),
         contents((anchor, title) for anchor, title, _ in parts),
         [section(anchor, title, content) for anchor, title, content in parts],
+    )
+
+
+def _invented(release: Release) -> Content:
+    """The columns that were never read, and what stands in them."""
+    invented = release.schema.invented
+    if not invented:
+        return ""
+    said = listing((f"{name} ({column.fate})" for name, column in invented.items()), most=40)
+    return tag("p", f"Never read, so they say nothing of anybody, whatever they look like: {said}.")
+
+
+def _as_written(release: Release, rows: int, seed: int) -> CodedTable:
+    """The codes of the rows that the table holds: what was drawn for values that are not declared was replaced."""
+    written = [release.encoding.encode(part) for part in release.block(rows, seed, 0)]
+    return {name: np.concatenate([part[name] for part in written]) for name in release.encoding.domain.names}
+
+
+def _misfits(found: Misfits) -> Markup:
+    """The look: which share of a column's values fits nothing declared."""
+    lines = [[each.column, each.said] for each in found.seen]
+    rest = len(found.columns) - len(lines)
+    none = "None of the columns has a share that stands out of its noise." if not lines else ""
+    return joined(
+        tag(
+            "p",
+            f"Before anything else {len(found.columns)} columns were looked at: which share of their values fits "
+            "nothing that the schema declares (a misspelt category, a number beyond the bounds, an empty field where "
+            "none is declared). Such values are not in the synthetic table: they were replaced by declared ones, or "
+            f"moved to the nearest bound. The shares are noisy like every count, ± {100 * found.noise:.2f} % where "
+            f"they are small. {none}",
+        ),
+        table(["column", "share that does not fit"], lines, figures=(1,)) if lines else "",
+        tag("p", f"{rest} other columns show none beyond the noise.", class_="soft") if lines and rest else "",
     )
 
 
@@ -111,7 +154,7 @@ def _budget(release: Release) -> Markup:
     parts = []
     spent: dict[str, float] = {}
     for number, charge in enumerate(certificate.charges, start=1):
-        share = share_of_whole(charge, certificate.whole)
+        share = share_of_whole(charge, certificate)
         spent[charge.purpose] = spent.get(charge.purpose, 0.0) + share
         tip = f"step {number}: {PURPOSES[charge.purpose]}\n{_asked(charge)}\n{100 * share:.2f} % of the budget"
         parts.append((share, colour(order.index(charge.purpose)), tip))
@@ -138,15 +181,10 @@ def _asked(charge: Charge) -> str:
     return shown + (f" and {len(named) - 4} more" if len(named) > 4 else "")
 
 
-def _measurements(release: Release) -> Iterator[Measurement]:
-    for answer in release.answers:
-        yield from answer.measurements
-
-
 def _columns(release: Release, coded: CodedTable, rows: int) -> Markup:
     """A picture for each attribute that was measured by itself: the answer with the least noise."""
     best: dict[str, Measurement] = {}
-    for measurement in _measurements(release):
+    for measurement in release.measurements:
         query = measurement.query
         plain = isinstance(query, MarginalQuery) and query.description.keys() == {"attributes", "cells"}
         drawable = plain and len(query.attributes) == 1 and measurement.kept is None and query.cells <= MOST_CODES
@@ -188,7 +226,7 @@ def _marginals(release: Release, coded: CodedTable, rows: int) -> Markup:
     """Every measured answer: how much of it is noise, and how far the synthetic rows are from it."""
     total = max(1.0, release.model.total)
     lines = []
-    listed = list(_measurements(release))
+    listed = release.measurements
     for measurement in listed[:MOST_LISTED]:
         query = measurement.query
         noise = measurement.noise.mean_absolute * query.cells / (2 * total)
@@ -289,7 +327,7 @@ def _certificate(release: Release) -> Markup:
             _asked(charge),
             f"{charge.sensitivity:.4g}",
             f"{charge.scale:.4g}",
-            f"{100 * share_of_whole(charge, certificate.whole):.3f} %",
+            f"{100 * share_of_whole(charge, certificate):.3f} %",
         ]
         for number, charge in enumerate(certificate.charges, start=1)
     ]

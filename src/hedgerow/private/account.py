@@ -15,7 +15,8 @@ class Account:
 
     `open_books` runs before the first charge is granted; a lifetime ledger debits the whole of the run there, so
     that a run that is refused before it touches anything costs nothing, and one that is killed afterwards is paid.
-    `note` hears of every charge that is granted.
+    `note` hears of every charge that is granted. `exchanging` tells, from what was spent, the whole of a run that
+    began in ε once what is left of it has become μ².
     """
 
     def __init__(
@@ -23,17 +24,32 @@ class Account:
         whole: Amount,
         open_books: Callable[[], None] = lambda: None,
         note: Callable[[Charge], None] = lambda charge: None,
+        exchanging: Callable[[Amount], Amount] | None = None,
     ):
         self.whole = whole
         self.spent = Amount(whole.currency, 0)
         self.charges: list[Charge] = []
         self._open_books = open_books
         self._note = note
+        self._exchanging = exchanging
         self._lock = threading.Lock()
 
     @property
     def remaining(self) -> Amount:
         return self.whole - self.spent
+
+    def exchanged(self, spend: Amount | None = None) -> Amount:
+        """What would be left in μ², were `spend` of the direct ε spent first and the rest exchanged."""
+        if self._exchanging is None or not self.remaining.is_direct:
+            return self.remaining
+        spent = self.spent if spend is None else self.spent + spend
+        return self._exchanging(spent) - spent
+
+    def exchange(self) -> None:
+        """Turn what is left of direct ε into μ², once and for all; nothing where there is none."""
+        with self._lock:
+            if self._exchanging is not None and self.remaining.is_direct:
+                self.whole = self._exchanging(self.spent)
 
     def standing(self) -> str:
         """What an error may say of the budget, at this moment."""
@@ -57,10 +73,17 @@ class Account:
 
     def _refusal(self, charge: Charge) -> BudgetError:
         asked, left, whole = charge.amount, self.remaining, self.whole
+        if asked.epsilon_units > left.epsilon_units:
+            return BudgetError(
+                "budget-exceeded",
+                f"a {charge.purpose} charge asks for ε = {float(asked.exact_epsilon):.4g} directly; "
+                f"{float(left.exact_epsilon):.4g} remains. It was not answered.",
+            )
         attributes = charge.queries[0].get("attributes") if len(charge.queries) == 1 else None
         what = charge.purpose + (f" of {' × '.join(attributes) or 'the total'}" if attributes is not None else "")
         if asked.units > left.units:
-            parts = (asked.units / whole.units, left.units / whole.units, (asked.units - left.units) / whole.units)
+            of = max(1, whole.units)  # a run that began in ε and has not exchanged it has no μ² at all
+            parts = (asked.units / of, left.units / of, (asked.units - left.units) / of)
             return BudgetError(
                 "budget-exceeded",
                 f"{what} asks for {parts[0]:.4g} of the budget; {parts[1]:.4g} remains "

@@ -33,12 +33,15 @@ from hedgerow.private.cuts.settling import settle
 from hedgerow.private.engines.engine import Engine
 from hedgerow.private.mechanisms import Randomizer
 from hedgerow.private.vault import Vault
-from hedgerow.schema import Schema
+from hedgerow.schema import Encoding, Schema
+from hedgerow.schema.fits import can_misfit, looked_at
 from hedgerow.schema.numeric import ENDING
 from hedgerow.schema.probing import Probing
 
+SHARE_OF_LOOK = 0.02
+"""Of the budget, for a first look at what does not fit …"""
 SHARE_EACH = 0.05
-"""Of the budget, for each open category …"""
+"""… for each open category …"""
 SHARE_OF_CUTS = 0.1
 """… for all cuts together where few lines are cut …"""
 FEW_LINES = 6
@@ -49,7 +52,7 @@ SHARE_MOST = 0.25
 DELTA_SHARE = 0.1
 """Of δ, for all open categories together."""
 
-Purpose = Literal["values", "cuts"]
+Purpose = Literal["look", "values", "cuts"]
 
 
 @dataclass(frozen=True)
@@ -62,9 +65,14 @@ class Allotment:
     delta: float = 0.0
 
     def __str__(self) -> str:
-        what = {"values": "the values of", "cuts": "where to cut"}[self.purpose]
+        named = ", ".join(self.columns)
+        what = {
+            "look": "a look at what does not fit",
+            "values": f"the values of {named}",
+            "cuts": f"where to cut {named}",
+        }
         direct = f" and δ = {self.delta:.3g}" if self.delta else ""
-        return f"{what} {', '.join(self.columns)}: {self.share:.1%} of the budget{direct}"
+        return f"{what[self.purpose]}: {self.share:.1%} of the budget{direct}"
 
 
 @dataclass(frozen=True)
@@ -88,7 +96,8 @@ class Discoveries:
                 "values, or give a --delta.",
             )
         each = budget.delta * DELTA_SHARE / len(open_columns) if open_columns else 0.0
-        asked = [Allotment("values", (name,), SHARE_EACH, each) for name in open_columns]
+        asked = [Allotment("look", looked_at(schema), SHARE_OF_LOOK)] if can_misfit(schema) else []
+        asked += [Allotment("values", (name,), SHARE_EACH, each) for name in open_columns]
         cut_columns = tuple(name for name, kind in schema.discoveries if kind == "cuts")
         if cut_columns:
             lines = sum(len(schema.waiting(name).trees()) for name in cut_columns)
@@ -96,29 +105,61 @@ class Discoveries:
         return cls(tuple(_within(asked, SHARE_MOST)))
 
     @property
+    def bought(self) -> tuple[Allotment, ...]:
+        """What the domains are bought with."""
+        return tuple(each for each in self.allotments if each.purpose != "look")
+
+    @property
+    def look_share(self) -> float:
+        """The part of the budget that a first look is given; nothing where nothing can misfit."""
+        return sum(each.share for each in self.allotments if each.purpose == "look")
+
+    @property
     def direct_delta(self) -> Fraction:
         """δ that all open categories spend directly, exactly."""
         return sum((Fraction(allotment.delta) for allotment in self.allotments), Fraction(0))
 
-    def buy(
-        self, schema: Schema, engine: Engine, account: Account, mechanisms: Randomizer, answers: list[Answer]
-    ) -> Schema:
-        """The schema with every private domain filled in from noisy answers, which join `answers`.
+    def buying(self, schema: Schema, engine: Engine, account: Account, mechanisms: Randomizer) -> Buying:
+        """The purchase of every private domain of a schema, out of what the look has left."""
+        shares = [each.share / (1 - self.look_share) for each in self.bought]
+        return Buying(self.bought, shares, schema, engine, account, mechanisms)
 
-        The table is prepared once before anything is charged: one that cannot be read shows before it is paid for.
-        """
-        cutting = Cutting(schema)
-        cutting.look(engine)
-        for allotment in self.allotments:
-            spend = account.whole.share(allotment.share)
+
+class Buying:
+    """Domains on their way from noisy answers into a schema."""
+
+    def __init__(
+        self,
+        allotments: Sequence[Allotment],
+        shares: Sequence[float],
+        schema: Schema,
+        engine: Engine,
+        account: Account,
+        mechanisms: Randomizer,
+    ):
+        self._asked = list(zip(allotments, shares, strict=True))
+        self._schema = schema
+        self._engine, self._account, self._mechanisms = engine, account, mechanisms
+        self._cutting = Cutting(schema)
+
+    def encoding(self) -> Encoding:
+        """What the engine is prepared for first, before anything is charged, so that what cannot be read shows."""
+        return self._cutting.encoding()
+
+    def bought(self, answers: list[Answer]) -> Schema:
+        """The schema with every private domain filled in from noisy answers, which join `answers`."""
+        schema = self._schema
+        for allotment, share in self._asked:
+            spend = self._account.whole.share(share)
             if allotment.purpose == "values":
                 (name,) = allotment.columns
                 amount = Amount(spend.currency, spend.units, math.floor(Fraction(allotment.delta) * DELTA_UNITS))
-                schema = schema.with_values(name, _open_values(schema, name, amount, engine, account, mechanisms))
+                values = _open_values(schema, name, amount, self._engine, self._account, self._mechanisms)
+                schema = schema.with_values(name, values)
                 answers.append(Answer())
             else:
-                answers += cutting.descend(spend, engine, account, mechanisms)
-                schema = cutting.settled(schema)
+                answers += self._cutting.descend(spend, self._engine, self._account, self._mechanisms)
+                schema = self._cutting.settled(schema)
         return schema
 
 
@@ -143,16 +184,16 @@ class Cutting:
             name: {suffix: Growing(f"{name}{suffix}", tree) for suffix, tree in column.trees().items()}
             for name, column in self._waiting.items()
         }
-        self._encoding = self._schema.encoding()
+        self._encoding: Encoding = self._schema.encoding()
 
-    def look(self, engine: Engine) -> None:
-        """Code what is still descended in runs as fine as the next levels need, everything else as it stands."""
+    def encoding(self) -> Encoding:
+        """Codes of what is still descended in runs as fine as the next levels need, of all else as it stands."""
         starts = {
             name: {suffix: line.look() for suffix, line in lines.items() if line.levels_left}
             for name, lines in self._lines.items()
         }
         self._encoding = Probing(self._schema, self._waiting, {name: runs for name, runs in starts.items() if runs})
-        engine.prepare(self._encoding)
+        return self._encoding
 
     def descend(self, spend: Amount, engine: Engine, account: Account, mechanisms: Randomizer) -> list[Answer]:
         """Count level by level, each line of each level for the same part of what is left of `spend`.
@@ -162,7 +203,7 @@ class Cutting:
         answers: list[Answer] = []
         while lines := [line for each in self._lines.values() for line in each.values() if line.levels_left]:
             if not all(line.in_sight for line in lines):
-                self.look(engine)
+                engine.prepare(self.encoding())
             domain, people = self._encoding.domain, self._encoding.rows_per_person
             vault = Vault(engine, domain, people, account, mechanisms, np.random.default_rng(0))
             part = Fraction(len(lines), sum(line.levels_left for line in lines))

@@ -64,7 +64,8 @@ class Claim:
     @property
     def begun(self) -> bool:
         """Whether something in the journal may have been paid for."""
-        return not _is_void(os.pread(self.held, _announced(os.pread(self.held, _LENGTH, 0)), 0))
+        wanted = _announced(os.pread(self.held, _LENGTH, 0))
+        return not _is_void(os.pread(self.held, min(wanted, os.fstat(self.held).st_size), 0))
 
     def settle(self) -> None:
         """What was paid for is in a release, on disk: nothing is left to resume."""
@@ -180,17 +181,22 @@ class Journal:
         return self._work
 
     @contextmanager
-    def paying(self) -> Iterator[str]:
-        """While a ledger debits the run, which is named to it. Only a refusal makes the journal one of nothing paid:
-        a debit that is interrupted may stand.
+    def paying(self, part: str) -> Iterator[str]:
+        """While a ledger debits a part of the run, which is named to it. Only a refusal makes the journal one of
+        nothing paid: a debit that is interrupted may stand.
         """
         self.begin()
         before, self._paid = self._paid, True
         try:
-            yield self.nonce
+            yield nonce_of(self.nonce, part)
         except BudgetError:
             self._paid = before
             raise
+
+    def settle(self) -> None:
+        """The run has ended, and nothing is left to go on with."""
+        self._opened = self._paid = False
+        self._claim.settle()
 
     def close(self) -> None:
         """Let go of the file. It stays until its answers are in a release, or goes if nothing was paid."""
@@ -246,6 +252,11 @@ class Journal:
                 "cannot-write",
                 f'the journal "{self.path}" could not be written ({reason(problem)}); the run stops here.',
             ) from None
+
+
+def nonce_of(run: str, part: str) -> str:
+    """What names a part of a run in the ledger, made of what names the run."""
+    return hashlib.sha256(f"{run} {part}".encode()).hexdigest()[: len(run)]
 
 
 def refuse_unfinished(place: Path | Claim) -> None:

@@ -263,7 +263,8 @@ def confirm_entry(path: str | Path, named: Mapping[str, Any] | None) -> str:
     if named is None:
         raise BudgetError("no-ledger-named", "the certificate names no ledger.")
     ledger = Ledger(path)
-    if ledger.dataset != named["dataset"] or all(entry.digest != named["hash"] for entry in ledger.entries()):
+    held = {entry.digest for entry in ledger.entries()}
+    if ledger.dataset != named["dataset"] or not {named[key] for key in ("hash", "look") if key in named} <= held:
         raise BudgetError(
             "ledger-rolled-back",
             f'the ledger "{path}" lacks the record that the certificate names: it was altered or rolled back.',

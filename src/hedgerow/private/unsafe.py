@@ -38,8 +38,9 @@ def exact_rows(curator: Curator) -> CodedTable:
     engine = vault._engine
     if not isinstance(engine, ArrowEngine):
         raise HedgerowError("embedded-engine-only", "rows come from the embedded engine only.")
-    columns = engine._prepared.views()
-    return {name: codes.copy() for name, codes in zip(vault.domain.names, columns, strict=True)}
+    table = engine._prepared
+    columns = table.views()
+    return {name: columns[table.domain.index(name)].copy() for name in vault.domain.names}
 
 
 def _exposed(curator: Curator) -> Vault:

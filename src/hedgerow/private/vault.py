@@ -50,8 +50,10 @@ class Vault:
         progress: Progress | None = None,
         public: CodedTable | None = None,
         epsilon: float = math.nan,
+        rows: int | None = None,
     ):
         self.domain = domain
+        self.rows = rows
         self.epsilon = epsilon
         self.public = public
         self.columns = columns if columns is not None else {name: (name,) for name in domain.names}
@@ -70,6 +72,12 @@ class Vault:
     @property
     def remaining(self) -> Amount:
         return self._account.remaining
+
+    def exchanged(self, spend: Amount | None = None) -> Amount:
+        return self._account.exchanged(spend)
+
+    def exchange(self) -> None:
+        self._account.exchange()
 
     def noise(self, spend: Amount, weights: Sequence[float] = (1.0,)) -> list[Noise]:
         return stack_noise(spend, weights, self.rows_per_person)
@@ -151,7 +159,7 @@ class Vault:
     def score(self, candidates: Sequence[Candidate], *, against: Answers | Independence, spend: Amount) -> list[float]:
         scale = self._scale(candidates, against)
         spread = stack_scale(spend, scale.steps, self.rows_per_person, scale.grid)
-        noise = Noise(noise_kind(spend.currency), math.nextafter(spread / scale.grid, math.inf))
+        noise = Noise(noise_kind(spend), math.nextafter(spread / scale.grid, math.inf))
         charge = Charge(
             noise.kind, "score", self.rows_per_person, scale.steps, spread, spend, _summary(candidates), scale.grid
         )

@@ -28,6 +28,7 @@ from hedgerow.models.stored import MEMORY, MOST_CELLS, Allowance, Stored
 from hedgerow.release import archive, editions
 from hedgerow.release.certificate import Certificate, check
 from hedgerow.release.files import whole_file
+from hedgerow.release.misfits import Misfits
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 MANIFEST, SIGNATURE = OUTSIDE = ("manifest.json", "signature.json")
 """Members that come last, and that the manifest does not list."""
+MANY_UNDECLARED = 0.2
+"""A part of the rows that is worth a word where they hold no declared value."""
 DOUBTFUL_ROWS = 100_000
 """Rows that are drawn at most where nobody said how many and the estimate is mostly noise."""
 MOST_ROWS = 1 << 40
@@ -113,6 +116,19 @@ class Release:
         return self.certificate.guarantee
 
     @property
+    def measurements(self) -> list[Measurement]:
+        """Every noisy answer about the coded table, in the order in which they were asked for."""
+        asked = zip(self.certificate.charges, self.answers, strict=True)
+        return [each for charge, answer in asked if charge.purpose != "look" for each in answer.measurements]
+
+    @property
+    def misfits(self) -> Misfits | None:
+        """What the first look found, where the run took one."""
+        if self.certificate.charges[0].purpose != "look":
+            return None
+        return Misfits.of(self.answers[0].measurements)
+
+    @property
     def estimated_rows(self) -> int:
         """The noisy estimate of the number of rows; at most `DOUBTFUL_ROWS` where that is mostly noise."""
         rows = max(1, round(self.model.total))
@@ -121,20 +137,38 @@ class Release:
     @property
     def rows_are_noise(self) -> bool:
         """Whether the best sum of noisy counts is off by more than half of the estimated number of rows."""
-        measured = [measurement for answer in self.answers for measurement in answer.measurements]
-        errors = [math.sqrt(measurement.query.cells) * measurement.std for measurement in measured]
+        errors = [math.sqrt(measurement.query.cells) * measurement.std for measurement in self.measurements]
         return bool(errors) and min(errors) > self.model.total / 2
 
     @property
     def doubts(self) -> list[str]:
         """Why the guarantee promises little to a table of this size; the certificate says what its size alone says."""
-        delta = self.certificate.budget.delta
-        if self.certificate.void or self.rows_are_noise or delta * self.model.total <= 1:
+        if self.rows_are_noise:
             return []
-        return [
-            f"δ = {delta:g} is more than 1 divided by the estimated number of rows, {self.model.total:,.0f}: "
-            "publishing one of them as it is would keep it."
+        said = [
+            f"about {100 * share:.0f} % of the rows hold a value of {name} that the schema does not declare (an "
+            "estimate from noisy counts); such values do not come back."
+            for name, share in self.undeclared.items()
         ]
+        delta = self.certificate.budget.delta
+        if not self.certificate.void and delta * self.model.total > 1:
+            said.append(
+                f"δ = {delta:g} is more than 1 divided by the estimated number of rows, {self.model.total:,.0f}: "
+                "publishing one of them as it is would keep it."
+            )
+        return said
+
+    @property
+    def undeclared(self) -> dict[str, float]:
+        """Attributes of which the model says that many rows hold no declared value, with their estimated share."""
+        found = {}
+        for block in self.encoding.blocks:
+            cell = block.undeclared
+            if cell is not None:
+                counts = self.model.marginal((block.names[0],))
+                if counts[cell] > MANY_UNDECLARED * max(1.0, float(counts.sum())):
+                    found[block.names[0]] = float(counts[cell] / counts.sum())
+        return found
 
     def batches(self, rows: int | None = None, seed: int = 0) -> Iterator[pa.Table]:
         """Rows some at a time, from blocks of 2²⁰; block b depends only on the release, the seed, b and its size."""
@@ -144,7 +178,7 @@ class Release:
     def block(self, size: int, seed: int, number: int) -> Iterator[pa.Table]:
         """One block of a draw, some rows at a time."""
         rng = block_rng(seed, number)
-        return self.encoding.decode_in_slices(self.model.draw(size, rng), rng)
+        return self.encoding.decode_in_slices(self.model.draw(size, rng), rng, number * BLOCK_ROWS)
 
     def sample(self, rows: int | None = None, seed: int = 0) -> pa.Table:
         """An Arrow table of `rows` synthetic rows (default: the noisy estimate of how many there are)."""
@@ -185,8 +219,7 @@ class Release:
         marginal = self.model.domain.marginal(attributes)
         measured = [
             measurement.std
-            for answer in self.answers
-            for measurement in answer.measurements
+            for measurement in self.measurements
             if measurement.kept is None and measurement.query.description.keys() == {"attributes", "cells"}
             if measurement.query.attributes == marginal
         ]
@@ -270,6 +303,8 @@ def verify(
             for answer in _parsed(members["answers.json"])
         ]
         confirmed += check(stated, answers, schema)
+        if schema.invented:
+            confirmed.append(f"never read, and invented or left out: {listing(schema.invented)}")
         about = _parsed(members["model.json"])
         arrays = {name: archive.array_of(members[f"model/{number}.npy"]) for number, name in enumerate(about["arrays"])}
         model = read_model(domain, Stored(State(about["kind"], about["values"], arrays), allowance))
@@ -289,12 +324,16 @@ def verify(
 
 def _take(allowance: Allowance, schema: Schema) -> None:
     """What it takes to turn the codes of a block into values."""
+    from hedgerow.schema.invented import LONGEST
+
     for name, column in schema.columns.items():
         codes = math.prod(attribute.size for attribute in column.attributes(name))
         own = column.layout.special + len(column.layout.marks)
         period = math.lcm(*getattr(column, "heaps", ()))
         allowance.take(memory=CODE_BYTES * (codes + period), steps=20 * (codes + period) * (own + 1))
         allowance.take(steps=BLOCK_ROWS * (20 + 4 * own))
+    for _ in schema.invented:
+        allowance.take(memory=BLOCK_ROWS * LONGEST, steps=BLOCK_ROWS * 200)
 
 
 def _check_nothing_else(members: Mapping[str, bytes], release: Release) -> None:

@@ -28,6 +28,7 @@ from hedgerow.coded.measurement import Answer, Measurement
 from hedgerow.curator import PRINTED
 from hedgerow.errors import HedgerowError, ReleaseError
 from hedgerow.release import editions
+from hedgerow.schema.fits import looked_at
 
 if TYPE_CHECKING:
     from hedgerow.schema import Schema
@@ -42,6 +43,8 @@ OPINION = 1e-3
 MOST_POINTS = 1 << 25
 """Of the grid that it rounds to."""
 ACCESSES = {
+    ("look", "gaussian"),
+    ("look", "laplace"),
     ("measure", "gaussian"),
     ("measure", "laplace"),
     ("select", "exponential"),
@@ -81,9 +84,14 @@ class Certificate:
     def guarantee(self) -> Guarantee | None:
         """(ε, δ) of the whole amount that the run was given, or None for a release that was voided.
 
-        How much of it was spent may depend on the answers, and a filter bounds nothing but the whole.
+        How much of it was spent may depend on the answers, and a filter bounds nothing but the whole. Where ε was
+        spent directly, so may what was exchanged for μ²: then it is the budget itself.
         """
-        return None if self.void else guarantee(self.whole, self.budget.delta)
+        if self.void:
+            return None
+        if self.whole.is_direct:
+            return Guarantee(self.budget.epsilon, self.budget.delta, None)
+        return guarantee(self.whole, self.budget.delta)
 
     @property
     def unit(self) -> str:
@@ -110,6 +118,11 @@ class Certificate:
         else:
             said.append(f'It is debited in the ledger of "{self.ledger["dataset"]}".')
         said.append("The noise comes from AES-256 in counter mode, so the guarantee is computational to that extent.")
+        if self.whole.is_direct:
+            rest = " and the rest of ε, with δ, in μ²" if self.whole.units else ""
+            said.append(
+                f"Laplace noise was paid for in ε ({float(self.whole.exact_epsilon):.6g} of it){rest}; the two add up."
+            )
         if self.spent != self.whole:
             said.append(
                 "Not all of the budget was spent. The guarantee is that of the whole: when to stop may depend on the "
@@ -164,7 +177,7 @@ class Certificate:
             method=data["method"],
             dataset=data["dataset"],
             discovered=tuple(data["discovered"]),
-            ledger=data["ledger"] and {name: data["ledger"][name] for name in _LEDGER[edition]},
+            ledger=data["ledger"] and _ledger_from_json(data["ledger"], edition),
             void=data["void"],
             notes=tuple(data["notes"]),
             versions=data["versions"],
@@ -271,7 +284,7 @@ def _check_charges(certificate: Certificate) -> None:
         grid = charge.rows_per_person * max(charge.weights) / STEPS_PER_SENSITIVITY
         if charge.extra != (grid if charge.purpose in ("select", "score") else 0.0):
             raise ReleaseError("charge-other-rounding", f"{where} states another rounding than Hedgerow makes.")
-        if charge.purpose == "measure" and len(charge.weights) != len(charge.queries):
+        if charge.purpose in ("look", "measure") and len(charge.weights) != len(charge.queries):
             raise ReleaseError(
                 "charge-weights", f"{where} lists {len(charge.queries)} queries but {len(charge.weights)} weights."
             )
@@ -279,6 +292,13 @@ def _check_charges(certificate: Certificate) -> None:
             raise ReleaseError("charge-understated", f"{where} costs more than it states.")
         if charge.mechanism == "discovery":
             _check_discovery(where, charge)
+        if charge.purpose == "look" and number > 1:
+            raise ReleaseError("charge-late-look", f"{where} is not the first access, as a look is.")
+    if certificate.ledger is not None and ("look" in certificate.ledger) != (certificate.charges[0].purpose == "look"):
+        raise ReleaseError(
+            "certificate-and-ledger",
+            "the certificate names a look in the ledger that it does not list, or lists one unnamed.",
+        )
 
 
 def _check_discovery(where: str, charge: Charge) -> None:
@@ -296,7 +316,7 @@ def _check_totals(certificate: Certificate, stated: Mapping[str, Any]) -> None:
     currency = certificate.whole.currency
     if (currency is Currency.PURE) != (budget.currency is Currency.PURE):
         raise ReleaseError("certificate-currency", "the certificate's currency does not fit its budget.")
-    allowed = whole(budget, certificate.whole.exact_delta, currency)
+    allowed = whole(budget, certificate.whole.exact_delta, currency, certificate.whole.exact_epsilon)
     if not spent <= certificate.whole or not certificate.whole <= allowed:
         raise ReleaseError("certificate-overspent", "the charges add up to more than the budget.")
     if not covers(budget, certificate.whole):
@@ -322,9 +342,11 @@ def _check_answers(certificate: Certificate, answers: Sequence[Answer], schema: 
 
     column_of = {f"{column}{ENDING}": column for column in certificate.discovered}
     column_of |= {name: column for column in encoding.columns for name in encoding.attributes_of(column)}
+    looked = ((), *((name,) for name in looked_at(schema)))
     bought: set[str] = set()
     for number, (charge, answer) in enumerate(zip(certificate.charges, answers, strict=True), start=1):
         expected = {
+            "look": (len(charge.queries), False, 0),
             "measure": (len(charge.queries), False, 0),
             "select": (0, True, 0),
             "score": (0, False, len(charge.weights)),
@@ -332,10 +354,14 @@ def _check_answers(certificate: Certificate, answers: Sequence[Answer], schema: 
         }
         if (len(answer.measurements), answer.chosen is not None, len(answer.scores)) != expected[charge.purpose]:
             raise ReleaseError("charge-other-answer", f"charge {number} ({charge.purpose}) does not fit its answer.")
+        if charge.purpose == "look" and tuple(m.query.attributes for m in answer.measurements) != looked:
+            raise ReleaseError("charge-other-columns", "the look asks about other columns than the schema's.")
         if charge.purpose == "discover":
             bought |= {query["column"] for query in charge.queries}
         for measurement, query, weight in zip(answer.measurements, charge.queries, charge.weights, strict=False):
             _check_measurement(number, charge, measurement, query, weight)
+            if charge.purpose == "look":
+                continue
             columns = {column_of.get(name, "") for name in measurement.query.attributes}
             if any(sizes.get(name) != size for name, size in measurement.query.sizes.items()):
                 # before a column was discovered, it had other cells
@@ -397,6 +423,10 @@ def second_opinion(certificate: Certificate) -> float | None:
             dominating = 1 / math.sqrt(gdp_cost_of_exponential(scale))
             loss = pld.from_gaussian_mechanism(dominating, value_discretization_interval=grid)
         composed = composed.compose(loss.self_compose(count) if count > 1 else loss)
+    direct = float(certificate.whole.exact_epsilon - certificate.spent.exact_epsilon)
+    if direct > 0:
+        worst = common.DifferentialPrivacyParameters(direct, 0.0)
+        composed = composed.compose(pld.from_privacy_parameters(worst, value_discretization_interval=grid))
     rest = certificate.whole.value - certificate.spent.value
     if rest > 0 and pure:
         worst = common.DifferentialPrivacyParameters(rest, 0.0)
@@ -414,7 +444,7 @@ def _width_of_losses(spent: Amount) -> float:
     if spent.currency is Currency.PURE:
         return 2 * spent.value
     squared = spent.value if spent.currency is Currency.GDP else 2 * spent.value
-    return squared + 20 * math.sqrt(squared)
+    return squared + 20 * math.sqrt(squared) + 2 * float(spent.exact_epsilon)
 
 
 # ---------------------------------------------------------------- plain values
@@ -422,11 +452,18 @@ def _width_of_losses(spent: Amount) -> float:
 
 def _amount_to_json(amount: Amount) -> dict[str, Any]:
     """Units as text, because they exceed what other readers of JSON hold exactly; the value for people."""
-    return {"units": str(amount.units), "delta_units": str(amount.delta_units), "value": amount.value}
+    said = {"units": str(amount.units), "delta_units": str(amount.delta_units), "value": amount.value}
+    return said | ({"epsilon_units": str(amount.epsilon_units)} if amount.is_direct else {})
 
 
 def _amount_from_json(currency: Currency, data: Mapping[str, Any]) -> Amount:
-    return Amount(currency, int(data["units"]), int(data["delta_units"]))
+    return Amount(currency, int(data["units"]), int(data["delta_units"]), int(data.get("epsilon_units", 0)))
+
+
+def _ledger_from_json(data: Mapping[str, Any], edition: str) -> dict[str, Any]:
+    """How the ledger's records of the run, and of its look where there was one, are named."""
+    named = _LEDGER[edition] + (("look",) if edition == FORMAT and "look" in data else ())
+    return {name: data[name] for name in named}
 
 
 def _charge_to_json(charge: Charge) -> dict[str, Any]:
@@ -456,6 +493,10 @@ def _charge_from_json(currency: Currency, data: Mapping[str, Any]) -> Charge:
     )
 
 
-def share_of_whole(charge: Charge, whole_amount: Amount) -> float:
-    """The part of the budget that a charge took, for display."""
-    return float(Fraction(charge.amount.units, whole_amount.units))
+def share_of_whole(charge: Charge, certificate: Certificate) -> float:
+    """The part of the budget that a charge took, for display; of ε where some of it was spent directly."""
+    amount, whole_amount = charge.amount, certificate.whole
+    direct = float(whole_amount.exact_epsilon) / certificate.budget.epsilon
+    if amount.is_direct:
+        return float(amount.exact_epsilon) / certificate.budget.epsilon
+    return (1 - direct) * float(Fraction(amount.units, whole_amount.units))

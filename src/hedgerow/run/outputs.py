@@ -108,9 +108,10 @@ def _refuse_input(path: Path, inputs: Mapping[str, str | Path | None]) -> None:
 
 
 def _place(given: str | Path) -> Path:
-    """Where an input lies: a file, a folder, or the file of a database (duckdb://FILE/TABLE)."""
-    scheme, found, rest = str(given).partition("://")
-    return Path(rest).parent.resolve() if found and scheme == "duckdb" else Path(given).resolve()
+    """Where an input lies: a file, a folder, or the file that a URL names (duckdb://FILE/TABLE)."""
+    _, found, rest = str(given).partition("://")
+    places = [Path(rest), Path(rest).parent] if found else []
+    return next((place for place in places if os.path.isfile(place)), Path(given)).resolve()
 
 
 def _refuse_existing(path: Path, overwrite: bool) -> None:

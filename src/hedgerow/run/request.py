@@ -6,13 +6,13 @@ command line, Python and comparisons mean the same by the same words.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hedgerow.budget.amounts import Budget
-from hedgerow.errors import OptionError, SchemaError, unread
+from hedgerow.errors import OptionError, SchemaError, suggestion, unread
 from hedgerow.methods import DEFAULT, build
 from hedgerow.methods.method import Method
 from hedgerow.private.discovery import Allotment, Discoveries
@@ -28,15 +28,16 @@ from hedgerow.release.bundle import Release
 from hedgerow.run.outputs import Outputs
 from hedgerow.run.run import Run, rehearse
 from hedgerow.schema import Schema
-from hedgerow.schema.presets import PREFIX, load
+from hedgerow.schema.presets import find
 
 
 def synthesize(
     table: Any,
-    schema: Schema | str | Path,
+    schema: Schema | str | Path | Sequence[str | Path],
     budget: Budget,
     method: Method | str = DEFAULT,
     *,
+    file: Mapping[str, Any] | None = None,
     public: Any = None,
     ledger: str | Path | None = None,
     limits: Limits | None = None,
@@ -45,24 +46,31 @@ def synthesize(
     unsafe_noise_seed: int | None = None,
     journal: str | Path | Claim | None = None,
     resume: bool = False,
+    allow_misfits: Sequence[str] = (),
+    rows: int | None = None,
 ) -> Release:
     """Make a release of a private table.
 
-    `table` is a path (CSV, Parquet, Arrow, a folder of Parquet files), the URL of a table in a database
-    (duckdb://FILE/TABLE, postgres://HOST/DATABASE/TABLE, spark://TABLE), a pandas or polars frame, or anything with the
-    Arrow C interface; so is `public`, a table with the same columns that the user asserts to be public: it fills
-    in groups with `allowed: public`, and methods may learn from it. `seed` steers post-processing only; the privacy
-    noise cannot be seeded, except by `unsafe_noise_seed`, which voids the guarantee. Nothing is spent unless everything
-    could be checked beforehand. A method's name means its defaults or, with the schema `preset:NAME`, the options that
-    the preset holds for it at this ε. `journal` names a file that keeps the paid answers as they come; with `resume`
-    the answers in it are used instead of new ones. Remove it when the release is saved. One run at a
-    time writes to it.
+    `table` is a path (CSV or other text, Parquet, Arrow, a folder of Parquet files, a workbook, a file of SPSS, Stata
+    or SAS), the URL of a table in a database (duckdb://FILE/TABLE, postgres://HOST/DATABASE/TABLE, spark://TABLE), a
+    pandas or polars frame, or anything with the Arrow C interface; so is `public`, a table with the same columns that
+    the user asserts to be public: it fills in groups with `allowed: public`, and methods may learn from it. `file` says
+    how both are written, for example {"delimiter": ";", "decimal": ","}, and wins over the schema's own `file`. `seed`
+    steers post-processing only; the privacy noise cannot be seeded, except by `unsafe_noise_seed`, which voids the
+    guarantee. Nothing is spent unless everything could be checked beforehand. A method's name means its defaults or,
+    with the schema `preset:NAME`, the options that the preset holds for it at this ε. `journal` names a file that keeps
+    the paid answers as they come; with `resume` the answers in it are used instead of new ones. Remove it when the
+    release is saved. One run at a time writes to it. Where clearly more values of a column than the schema's
+    `max_misfits` fit nothing declared, the run ends with a MisfitError after a small look, which stays paid for;
+    `allow_misfits` names columns that may. `rows` is how many will be drawn, where that is known beforehand
+    (never the true number): a method that needs the number for nothing else then spends nothing on it.
     """
     request = Request(
         table=table,
         schema=schema,
         budget=budget,
         method=method,
+        file=file or {},
         public=public,
         ledger=ledger,
         limits=limits or Limits(),
@@ -70,6 +78,8 @@ def synthesize(
         unsafe_noise_seed=unsafe_noise_seed,
         journal=journal,
         resume=resume,
+        allow_misfits=tuple(allow_misfits),
+        rows=rows,
     )
     return request.checked().release(progress)
 
@@ -80,13 +90,18 @@ class Request:
 
     table: Any
     """A path, a URL, a frame, or anything with the Arrow C interface."""
-    schema: Schema | str | Path
-    """What the columns may hold: the schema, its file, or `preset:NAME`, which holds options of methods too."""
+    schema: Schema | str | Path | Sequence[str | Path]
+    """What the columns may hold: the schema, its file, or `preset:NAME`, which holds options of methods too.
+
+    Of several the first says what the columns hold; further ones are presets that give it structure.
+    """
     budget: Budget
     method: Method | str = DEFAULT
     """A method, or the name of one."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options for the method of that name; they win over those of a preset."""
+    file: Mapping[str, Any] = field(default_factory=dict)
+    """How the tables are written; it wins over what the schema says."""
     public: Any = None
     """A table of the same columns that is public, whatever the private rows are."""
     ledger: str | Path | None = None
@@ -100,6 +115,10 @@ class Request:
     """Keeps the paid answers as they come; by default beside the release where there are outputs."""
     resume: bool = False
     """Whether to go on with the answers in the journal."""
+    allow_misfits: tuple[str, ...] = ()
+    """Columns whose values need not fit what is declared."""
+    rows: int | None = None
+    """How many rows will be drawn, where that is known beforehand: no budget then buys their number."""
     outputs: Outputs | None = None
     """The files that will be written."""
 
@@ -127,7 +146,17 @@ class Request:
             )
         else:
             method = self.method
-        schema = self.schema if isinstance(self.schema, Schema) else Schema.load(self.schema)
+        schema = (self.schema if isinstance(self.schema, Schema) else Schema.load(self.schema)).with_file(self.file)
+        for name, column in schema.invented.items():
+            column.refuse_unready(name)
+        for allowed in self.allow_misfits:
+            if allowed not in schema.columns:
+                raise OptionError(
+                    "unknown-column",
+                    f'misfits are allowed in "{allowed}", which is no column.{suggestion(allowed, schema.columns)}',
+                )
+        if hasattr(method, "bound"):
+            method = method.bound(schema)  # options in the table's own values
         books = None if self.ledger is None else self._opened(Ledger(self.ledger), schema, method)
         return Checked(self, schema, method, books)
 
@@ -159,6 +188,8 @@ class Request:
             "key": outputs.key,
         }
         named = {what: given for what, given in inputs.items() if isinstance(given, str | Path)}
+        if isinstance(self.schema, list | tuple):
+            named |= {f"schema {number}": each for number, each in enumerate(self.schema, start=1)}
         begun = journal.begun if isinstance(journal, Claim) else self.resume and journal.exists()
         outputs.check(named, self.seed, void=self.unsafe_noise_seed is not None, resume=self.resume, begun=begun)
 
@@ -206,7 +237,7 @@ class Checked:
         run = self._run(progress or Progress(asked.limits))  # a limit of time is one of work before a row is read
         if self.schema.discoveries and hasattr(table, "read_all"):
             table = table.read_all()  # a reader can be read once, a discovery needs several passes
-        engine = open_engine(table, memory=run.progress.limits.memory)
+        engine = open_engine(table, self.schema.written, memory=run.progress.limits.memory)
         self.schema.check_header(engine.header(), described(table))
         unsafe = asked.unsafe_noise_seed
         mechanisms = Mechanisms() if unsafe is None else Mechanisms(UnsafeSeededStream(unsafe))
@@ -223,19 +254,27 @@ class Checked:
         """What is bought before the method starts, and for how much."""
         return Discoveries.plan(self.schema, self.request.budget).allotments
 
-    def rehearsal(self, progress: Progress | None = None) -> Release:
-        """What would be asked, at what noise; the table is not opened and nothing is spent."""
+    def rehearsal(self, rows: int, progress: Progress | None = None) -> Release:
+        """What would be asked of as many made-up rows, at what noise; the table is not opened, nothing is spent."""
         with unread():
-            return rehearse(self._run(progress or Progress(self.request.limits)))
+            return rehearse(self._run(progress or Progress(self.request.limits)), rows)
 
     def _run(self, progress: Progress) -> Run:
-        return Run(self.schema, self.request.budget, self.method, self.request.seed, progress, self.request.public)
+        asked = self.request
+        rows = asked.rows if asked.outputs is None else asked.outputs.rows
+        return Run(
+            self.schema, asked.budget, self.method, asked.seed, progress, asked.public, rows, asked.allow_misfits
+        )
 
 
 def chosen_method(
-    schema: Schema | str | Path, name: str, epsilon: float, given: Mapping[str, Any] | None = None
+    schema: Schema | str | Path | Sequence[str | Path],
+    name: str,
+    epsilon: float,
+    given: Mapping[str, Any] | None = None,
 ) -> Method:
     """The method of that name, with the options that a preset holds for it at this ε and over them those given."""
-    held = load(str(schema)).options(name, epsilon) if str(schema).startswith(PREFIX) else {}
+    preset = None if isinstance(schema, Schema) else find(schema)
+    held = {} if preset is None else preset.options(name, epsilon)
     method: Method = build(name, {**held, **(given or {})})
     return method

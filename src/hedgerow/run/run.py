@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,23 +14,25 @@ from hedgerow import __version__
 from hedgerow.budget.accounting import guarantee, whole
 from hedgerow.budget.amounts import Amount, Budget, Currency
 from hedgerow.coded.measurement import Answer
-from hedgerow.errors import HedgerowError, OptionError, standing
+from hedgerow.errors import HedgerowError, MisfitError, OptionError, standing
 from hedgerow.methods import options, refuse_unreadable
 from hedgerow.methods.method import Method
 from hedgerow.private.account import Account
 from hedgerow.private.discovery import Discoveries
 from hedgerow.private.journal import Journal, Journaled
 from hedgerow.private.ledger import ROW, Ledger
+from hedgerow.private.look import Look
 from hedgerow.private.mechanisms import Mechanisms, Randomizer
 from hedgerow.private.vault import Vault
 from hedgerow.progress import Progress
 from hedgerow.release.bundle import Release
 from hedgerow.release.certificate import ENDED_EARLY, PUBLIC, REHEARSAL, UNSAFE, Certificate, versions
+from hedgerow.schema.fits import Looked
 
 if TYPE_CHECKING:
     from hedgerow.coded.domain import CodedTable
     from hedgerow.private.engines.engine import Engine
-    from hedgerow.schema import Encoding, Schema
+    from hedgerow.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,10 @@ class Run:
     seed: int
     progress: Progress
     public: Any = None
+    rows: int | None = None
+    """How many rows were asked for: where nothing else needs it, no budget then buys their number."""
+    allow_misfits: tuple[str, ...] = ()
+    """Columns that a look does not stop the run for."""
 
     def identity(self, ledger: Ledger | None) -> dict[str, Any]:
         """What decides which questions are asked, and who pays: a run is resumed only by itself."""
@@ -52,6 +59,7 @@ class Run:
             "method": description(self.method),
             "seed": self.seed,
             "public table": self.public is not None,
+            "rows": self.rows,
             "version": __version__,
         }
 
@@ -61,39 +69,59 @@ class Run:
         """Prepare the engine, let the method ask, and put together what came of it."""
         refuse_unreadable(self.method)
         discoveries = Discoveries.plan(self.schema, self.budget)
-        amount = whole(self.budget, discoveries.direct_delta, self._currency(ledger))
+        amount = self._whole(discoveries, ledger)
         guarantee(amount, self.budget.delta)  # a budget that cannot be stated is refused before it is spent
+        looked = amount.share(discoveries.look_share)
         entry: dict[str, Any] = {}
-        open_books = self._debit(ledger, amount, entry, journal) if ledger is not None else lambda: None
-        account = Account(amount, open_books, journal.charge if journal is not None else lambda charge: None)
-        with standing(account.standing):
-            return self._made(engine, mechanisms, journal, discoveries, account, entry)
+        if journal is not None:
+            mechanisms = Journaled(mechanisms, journal)
+            self.progress.work.allowed = journal.agreed(self.progress.work.allowed)
+        note = journal.charge if journal is not None else lambda charge: None
+        debit_look = self._debit("look", looked, ledger, entry, journal)
+        look = Look(self.schema, engine, Account(looked, debit_look, note), mechanisms)
+        debit_rest = self._debit("hash", amount - looked, ledger, entry, journal)
+
+        def open_books() -> None:
+            look.take(self.budget.delta, self.allow_misfits)
+            debit_rest()
+
+        def exchanging(spent: Amount) -> Amount:
+            return self._exchanged(spent + looked) - looked
+
+        account = Account(amount - looked, open_books, note, exchanging)
+        with standing(lambda: (account if account.charges else look.account).standing()):
+            try:
+                return self._made(engine, mechanisms, discoveries, look, account, entry)
+            except MisfitError:
+                if journal is not None:
+                    journal.settle()
+                raise
 
     def _made(
         self,
         engine: Engine,
         mechanisms: Randomizer,
-        journal: Journal | None,
         discoveries: Discoveries,
+        look: Look,
         account: Account,
         entry: dict[str, Any],
     ) -> Release:
-        if journal is not None:
-            mechanisms = Journaled(mechanisms, journal)
-            self.progress.work.allowed = journal.agreed(self.progress.work.allowed)
-        answers: list[Answer] = []
+        found: list[Answer] = []
         schema = self.schema
         if self.public is not None:
             schema = with_public_groups(schema, self.public)
-        if discoveries.allotments:
+        if discoveries.bought:
             if self.public is not None:  # nor may this one fail once something is paid
-                public_rows(self.public, schema.with_stand_ins().encoding())
+                public_rows(self.public, schema.with_stand_ins())
             with self.progress.phase("discover private domains"):
-                schema = discoveries.buy(schema, engine, account, mechanisms, answers)
+                buying = discoveries.buying(schema, engine, account, mechanisms)
+                look.prepare(buying.encoding())  # a table that cannot be read shows before it is paid for
+                look.take(self.budget.delta, self.allow_misfits)
+                schema = buying.bought(found)
         encoding = schema.encoding()
         with self.progress.phase("read and encode"):
-            engine.prepare(encoding)
-        public = None if self.public is None else public_rows(self.public, encoding)
+            look.prepare(Looked(schema) if look.due else encoding)
+        public = None if self.public is None else public_rows(self.public, schema)
         rng = np.random.Generator(np.random.Philox(np.random.SeedSequence(self.seed)))
         columns = {column: encoding.attributes_of(column) for column in encoding.columns}
         vault = Vault(
@@ -107,23 +135,36 @@ class Run:
             self.progress,
             public,
             self.budget.epsilon,
+            self.rows,
         )
         model = self.method.run(vault, self.progress)
         certificate = Certificate(
             budget=self.budget,
-            whole=account.whole,
-            charges=tuple(account.charges),
+            whole=look.account.whole + account.whole,
+            charges=(*look.account.charges, *account.charges),
             rows_per_person=encoding.rows_per_person,
             person=encoding.person is not None,
             method=description(self.method),
             dataset=schema.dataset,
             discovered=tuple(schema.discovered),
-            ledger=entry or None,
+            ledger={key: entry[key] for key in ("dataset", "hash", "look") if key in entry} or None,
             void=vault.exposed if mechanisms.guaranteed else UNSAFE,
             notes=(*[PUBLIC] * (public is not None), *[ENDED_EARLY] * self.progress.ended_early),
             versions=versions(),
         )
-        return Release(schema, model, certificate, [*answers, *vault.answers])
+        return Release(schema, model, certificate, [*look.answers, *found, *vault.answers])
+
+    def _whole(self, discoveries: Discoveries, ledger: Ledger | None) -> Amount:
+        """All of the budget, in ε where the method begins so; a ledger adds up μ², and discoveries are paid in it."""
+        currency = self._currency(ledger)
+        begins = getattr(self.method, "begins_in_epsilon", False) and currency is Currency.GDP
+        if begins and ledger is None and not discoveries.bought:
+            return whole(self.budget, direct_epsilon=Fraction(self.budget.epsilon))
+        return whole(self.budget, discoveries.direct_delta, currency)
+
+    def _exchanged(self, spent: Amount) -> Amount:
+        """The whole of a run that has spent so much ε, and exchanges the rest of it for μ²."""
+        return whole(self.budget, currency=Currency.GDP, direct_epsilon=spent.exact_epsilon)
 
     def _currency(self, ledger: Ledger | None) -> Currency:
         """What the books are kept in; a method may offer the currency that it was published with."""
@@ -134,12 +175,18 @@ class Run:
         return Currency.ZCDP
 
     def _debit(
-        self, ledger: Ledger, amount: Amount, entry: dict[str, Any], journal: Journal | None
+        self, part: str, amount: Amount, ledger: Ledger | None, entry: dict[str, Any], journal: Journal | None
     ) -> Callable[[], None]:
+        """What opens the books of a part of the run: the ledger debits it by itself, before its first count."""
+
         def debit() -> None:
-            with nullcontext() if journal is None else journal.paying() as nonce:
-                written = ledger.debit(self.budget, amount, self.method.about.name, self.schema.person or ROW, nonce)
-            entry.update(dataset=ledger.dataset, hash=written.digest)
+            if ledger is None:
+                return
+            own = Budget(guarantee(amount, self.budget.delta).epsilon, self.budget.delta)
+            name = "look" if part == "look" else self.method.about.name
+            with nullcontext() if journal is None else journal.paying(part) as nonce:
+                written = ledger.debit(own, amount, name, self.schema.person or ROW, nonce)
+            entry.update({"dataset": ledger.dataset, part: written.digest})
 
         return debit
 
@@ -149,16 +196,19 @@ def with_public_groups(schema: Schema, public: Any) -> Schema:
     from hedgerow.private.sources.source import open_source
 
     for group in schema.public_groups:
-        schema = schema.with_allowed_in(group, open_source(public).batches(schema.groups[group].columns))
+        batches = open_source(public, schema.written).batches(schema.groups[group].columns)
+        schema = schema.with_allowed_in(group, batches)
     return schema
 
 
-def public_rows(public: Any, encoding: Encoding) -> CodedTable:
+def public_rows(public: Any, schema: Schema) -> CodedTable:
     """The public table as codes."""
     from hedgerow.private.sources.coded import coded_rows, with_columns_of
     from hedgerow.private.sources.source import open_source
 
-    return coded_rows(with_columns_of(encoding, open_source(public), "public"), encoding, "public")
+    encoding = schema.encoding()
+    source = open_source(public, schema.written)
+    return coded_rows(with_columns_of(encoding, source, "public"), encoding, "public")
 
 
 def description(method: Method) -> dict[str, Any]:
@@ -174,7 +224,7 @@ def description(method: Method) -> dict[str, Any]:
     }
 
 
-def rehearse(run: Run, rows: int = 10_000) -> Release:
+def rehearse(run: Run, rows: int) -> Release:
     """The same run on `rows` made-up rows, uniform over the declared domain: what would be asked, at what noise.
 
     The private table is not opened. A method that adapts to its answers may take other turns on the real one.
@@ -199,5 +249,5 @@ def _made_up(schema: Schema, rows: int) -> Any:
     encoding = schema.with_stand_ins().encoding()
     rng = np.random.default_rng(0)
     codes = {a.name: rng.integers(0, a.size, rows).astype(a.dtype) for a in encoding.domain}
-    table = encoding.decode(codes, rng)
+    table = encoding.decode(codes, rng).select(encoding.columns)
     return table if schema.person is None else table.append_column(schema.person, pa.array(np.arange(rows)))

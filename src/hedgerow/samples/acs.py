@@ -18,6 +18,8 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from hedgerow.schema import Schema
+
 ROWS = 1_033_968
 PLACES = 181
 YEARS = np.arange(2012, 2019)
@@ -239,12 +241,18 @@ def _rounded(amount: Reals, rng: np.random.Generator) -> Values:
     return dollars
 
 
-def __getattr__(name: str) -> Any:
-    """SCHEMA: the declaration of the preset, as a file of its own."""
-    if name == "SCHEMA":
-        from hedgerow.schema.presets import load
+def schema() -> Schema:
+    """The declaration of the preset, with the places of the region that is private."""
+    from hedgerow.schema import Schema
+    from hedgerow.schema.presets import load
 
-        return (
-            "# Schema of the made-up survey over seven years (hedgerow example acs).\n" + load("acs").schema.to_yaml()
-        )
+    declared = dict(load("acs").declared)
+    places = {"type": "category", "values": PRIVATE.places()}
+    return Schema.from_dict({**declared, "columns": {**declared["columns"], "PUMA": places}})
+
+
+def __getattr__(name: str) -> Any:
+    """SCHEMA: the declaration as a file of its own."""
+    if name == "SCHEMA":
+        return "# Schema of the made-up survey over seven years (hedgerow example acs).\n" + schema().to_yaml()
     raise AttributeError(name)

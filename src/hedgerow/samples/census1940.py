@@ -1,6 +1,6 @@
 """A made-up table in the shape of the 1940 census extract of NIST's 2018 challenge: 98 coded columns, one row a person.
 
-No row of the contest's table is public, so its shape is rebuilt: the columns and their sizes, relations along the
+The contest's table is not at hand, so its shape is rebuilt: the columns and their sizes, relations along the
 97 pairs that the winner found to matter (and 17 of the triples), skewed values, questions that only one person in
 twenty was asked, wages that people rounded, and wages that depend on city and sex together. The codes fit both preset
 schemas. What a code means is not kept.

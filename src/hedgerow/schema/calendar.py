@@ -24,7 +24,7 @@ from hedgerow.schema.cells import Steps
 from hedgerow.schema.leaves import Leaf, Leaves, as_leaves, check_leaves
 from hedgerow.schema.ordered import NARROW, WIDEST, SteppedColumn
 from hedgerow.schema.reading import Text, Truth, as_date, as_moment, as_time
-from hedgerow.schema.trees import Calendar, Ladder, Tree
+from hedgerow.schema.trees import Calendar, Ladder, Placed, Tree
 from hedgerow.schema.written import check_format, read, write
 
 DAY = 86_400
@@ -212,12 +212,12 @@ class CalendarColumn(SteppedColumn):
             found[TIME] = Ladder(0, self._steps_a_day - 1, widths)
         return found
 
-    def places(self, array: pa.Array) -> dict[str, FloatArray]:
-        numbers = self.settled(array)
+    def places(self, array: pa.Array) -> Placed:
+        numbers, outside = self.settled(array)
         found = {"": np.floor_divide(numbers, self.per_day)}
         if self._steps_a_day > 1:
             found[TIME] = self._of_the_day(numbers)
-        return found
+        return Placed(found, outside)
 
     def elsewhere(self) -> dict[str, list[int]]:
         return {"": self._own_days}

@@ -19,6 +19,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from hedgerow.coded.domain import Attribute, IntArray
 from hedgerow.schema.arrays import BoolArray, CodeArray, texts
+from hedgerow.schema.file import Signs
 from hedgerow.schema.reading import Text, Truth, as_missing
 
 Missing = Annotated[bool | dict[str, str], BeforeValidator(as_missing)]
@@ -65,6 +66,7 @@ class Column(BaseModel, ABC):
     missing: Missing = False
     other: Truth = False
     source: Text | None = None
+    strip: Signs = ()
 
     @property
     @abstractmethod
@@ -115,7 +117,7 @@ class Column(BaseModel, ABC):
         if layout.other == len(said):
             said.append("other")
         if layout.hidden is not None:
-            said.append("not declared")
+            said.append("fits nothing declared")
         return (said,)
 
     def _mark_label(self, mark: str) -> str:

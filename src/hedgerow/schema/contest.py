@@ -13,7 +13,7 @@ from typing import Any
 
 from hedgerow.errors import SchemaError
 from hedgerow.schema.document import read_json
-from hedgerow.schema.reading import as_whole
+from hedgerow.schema.reading import as_number, as_whole
 
 MOST_CELLS = 100
 """Wider ranges without bins of their own get so many equal ones."""
@@ -83,7 +83,7 @@ def runs(path: str | Path) -> list[ContestRun]:
 
 def _column(name: str, about: Mapping[str, Any]) -> dict[str, Any]:
     if "values" in about:
-        return {"type": "category", "values": list(about["values"])}
+        return {"type": "category", "values": list(about["values"])} | _dtype(about)
     if not {"min", "max"} <= set(about):
         raise SchemaError("range-incomplete", f"schema.{name}: a range needs both min and max.")
     kind = "number" if str(about["dtype"]).startswith("float") else "integer"
@@ -93,6 +93,23 @@ def _column(name: str, about: Mapping[str, Any]) -> dict[str, Any]:
     if kind == "number" or _span(name, about) > MOST_CELLS:
         return column | {"bins": MOST_CELLS}
     return column
+
+
+def _dtype(about: Mapping[str, Any]) -> dict[str, Any]:
+    """What the values come back as, where they are numbers as the dtype says."""
+    said = str(about["dtype"]).lower()
+    kind = "integer" if said.startswith(("int", "uint")) else "number" if said.startswith("float") else "text"
+    if kind == "text" or not all(map(_is_number, about["values"])):
+        return {}
+    return {"dtype": kind}
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        as_number(value)
+    except ValueError:
+        return False
+    return True
 
 
 def _span(name: str, about: Mapping[str, Any]) -> int:

@@ -110,6 +110,10 @@ class Flow(dict[str, Any]):
     """A mapping that is written on one line: `{type: integer, min: 0, max: 115}`."""
 
 
+class Block(dict[str, Any]):
+    """A mapping with a line for each key, whatever they hold."""
+
+
 class _Writer(yaml.SafeDumper):
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -128,9 +132,12 @@ def _write_text(writer: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 
 _Writer.add_representer(str, _write_text)
 _Writer.add_representer(Flow, lambda writer, data: writer.represent_mapping("tag:yaml.org,2002:map", data, True))
+_Writer.add_representer(Block, lambda writer, data: writer.represent_mapping("tag:yaml.org,2002:map", data, False))
 
 
-def write_yaml(data: dict[str, Any]) -> str:
+def write_yaml(data: dict[str, Any], width: int = 120) -> str:
     """YAML that `read_yaml` reads back as written."""
-    text: str = yaml.dump(data, Dumper=_Writer, sort_keys=False, allow_unicode=True, width=120, default_flow_style=None)
+    text: str = yaml.dump(
+        data, Dumper=_Writer, sort_keys=False, allow_unicode=True, width=width, default_flow_style=None
+    )
     return text

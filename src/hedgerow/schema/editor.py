@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -10,13 +11,17 @@ DISCOVERED = ("discovered", "leaves", "times", "endings")
 _SCALAR = {"type": ["string", "number", "boolean", "null"]}
 
 
-def editor_schema(generated: dict[str, Any]) -> dict[str, Any]:
-    """The generated description, adapted to what editors make of YAML: there `NO` or `1` may stand for text."""
+def editor_schema(generated: dict[str, Any], invented: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The generated description, adapted to what editors make of YAML: there `NO` or `1` may stand for text.
+
+    `invented` describes the columns that are no part of `columns` once a file is read.
+    """
     kinds = generated["$defs"]
+    kinds |= {kind["title"]: kind for kind in invented}
     for name, kind in kinds.items():
         for written in DISCOVERED:
             kind.get("properties", {}).pop(written, None)
-        if name != "Group":
+        if name not in ("Group", "File"):
             kind["required"] = ["type", *kind.get("required", [])]
     kinds["Category"]["properties"]["values"]["anyOf"][1]["items"] = _SCALAR
     kinds["Group"]["properties"]["allowed"]["anyOf"][1]["items"]["items"] = _SCALAR
@@ -24,7 +29,7 @@ def editor_schema(generated: dict[str, Any]) -> dict[str, Any]:
         for bound in ("min", "max"):
             kinds[name]["properties"][bound] = {"type": "string", "format": "date"}
     columns = generated["properties"]["columns"]["additionalProperties"]
-    columns["oneOf"].append({"$ref": "#/$defs/Codelist"})
+    columns["oneOf"] += [{"$ref": f"#/$defs/{name}"} for name in ("Codelist", *(kind["title"] for kind in invented))]
     columns.pop("discriminator", None)
     kinds["Codelist"] = _codelist(kinds["Category"])
     generated["properties"]["codelists"] = {

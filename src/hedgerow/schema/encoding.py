@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -14,6 +14,7 @@ from hedgerow.errors import OptionError, listing, suggestion
 from hedgerow.schema.arrays import BoolArray, CodeArray
 from hedgerow.schema.column import Column, Encoded
 from hedgerow.schema.group import GroupEncoding
+from hedgerow.schema.invented import LONGEST
 
 if TYPE_CHECKING:
     from hedgerow.schema.schema import Schema
@@ -38,7 +39,22 @@ class Encoding:
         """Columns that are coded together, and the attributes that hold them."""
         self.columns: tuple[str, ...] = tuple(self._columns)
         self.domain = Domain(attribute for block in self.blocks for attribute in block.attributes)
-        self.arrow_schema: pa.Schema = pa.schema([(name, column.arrow_type) for name, column in self._columns.items()])
+        self.invented = {name: column for name, column in schema.invented.items() if column.comes_back}
+        """Columns of the output that are never read: they have no attributes."""
+        self.never_read = tuple(schema.invented)
+        """Those, and columns that are left out."""
+        self.arrow_schema: pa.Schema = pa.schema(
+            [
+                (name, self._columns[name].arrow_type if name in self._columns else pa.string())
+                for name in schema.names
+                if name in self._columns or name in self.invented
+            ]
+        )
+
+    @property
+    def declared(self) -> Mapping[str, Column]:
+        """The columns as they are declared."""
+        return self._columns
 
     def attributes_of(self, column: str) -> tuple[str, ...]:
         """The attributes that hold a column."""
@@ -95,13 +111,16 @@ class Encoding:
                 found[block.columns] = block.encode(batch).outside
         return found
 
-    def decode(self, coded: CodedTable, rng: np.random.Generator) -> pa.Table:
-        """A table of the declared types, uniform within a bin (or a divisibility class of it)."""
-        return self._unfolded(self._folded(coded, rng))
+    def decode(self, coded: CodedTable, rng: np.random.Generator, first: int = 0) -> pa.Table:
+        """A table of the declared types, uniform within a bin (or a divisibility class of it).
 
-    def decode_in_slices(self, coded: CodedTable, rng: np.random.Generator) -> Iterator[pa.Table]:
+        `first` is the number of its first row in all of the table, for keys that count rows.
+        """
+        return self._unfolded(self._folded(coded, rng, first))
+
+    def decode_in_slices(self, coded: CodedTable, rng: np.random.Generator, first: int = 0) -> Iterator[pa.Table]:
         """The same table some rows at a time: all at once, values take much more memory than codes."""
-        folded = self._folded(coded, rng)
+        folded = self._folded(coded, rng, first)
         rows = max(1, min(SLICE_ROWS, SLICE_BYTES // self._widest(folded)))
         for first in range(0, len(folded), rows):
             yield self._unfolded(folded.slice(first, rows))
@@ -113,15 +132,19 @@ class Encoding:
             for array in folded
             if pa.types.is_dictionary(array.type) and pa.types.is_string(array.type.value_type)
         ]
-        return 8 * len(self.columns) + sum(texts)
+        written = sum(LONGEST for name in self.invented if not pa.types.is_dictionary(folded.schema.field(name).type))
+        return 8 * len(self.columns) + sum(texts) + written
 
-    def _folded(self, coded: CodedTable, rng: np.random.Generator) -> pa.RecordBatch:
+    def _folded(self, coded: CodedTable, rng: np.random.Generator, first: int) -> pa.RecordBatch:
         """Values, some of them as codes with a dictionary; every code is in its dictionary."""
         arrays: dict[str, pa.Array] = {}
         for block in self.blocks:
             codes: list[CodeArray] = [coded[name] for name in block.names]
             arrays |= zip(block.columns, block.decode(codes, rng), strict=True)
-        return pa.record_batch([arrays[name] for name in self.columns], names=self.columns)
+        rows = len(next(iter(arrays.values())))
+        arrays |= {name: column.values(rows, first, rng) for name, column in self.invented.items()}
+        names = self.arrow_schema.names
+        return pa.record_batch([arrays[name] for name in names], names=names)
 
     def _unfolded(self, folded: pa.RecordBatch) -> pa.Table:
         arrays = [
@@ -131,7 +154,7 @@ class Encoding:
         return pa.Table.from_arrays(arrays, schema=self.arrow_schema)
 
 
-class _Single:
+class Single:
     """One column by itself."""
 
     def __init__(self, name: str, column: Column):
@@ -139,6 +162,12 @@ class _Single:
         self.attributes: tuple[Attribute, ...] = column.attributes(name)
         self.names = tuple(attribute.name for attribute in self.attributes)
         self._column = column
+
+    @property
+    def undeclared(self) -> int | None:
+        """The code of values that are not declared and do not come back; None where all do, if only as "other"."""
+        layout = self._column.layout
+        return layout.hidden if pa.types.is_string(self._column.arrow_type) or layout.other is None else layout.other
 
     def labels(self) -> tuple[list[str], ...]:
         return self._column.labels()
@@ -162,6 +191,11 @@ class _Joint:
         self.names = (group.attribute.name,)
         self._group = group
 
+    @property
+    def undeclared(self) -> int | None:
+        """The code of all combinations that are not declared."""
+        return len(self._group.combinations)
+
     def labels(self) -> tuple[list[str], ...]:
         return (self._group.labels(),)
 
@@ -176,7 +210,7 @@ class _Joint:
         return self._group.decode(codes[0], rng)
 
 
-Block: TypeAlias = _Single | _Joint
+Block: TypeAlias = Single | _Joint
 
 
 def _blocks(schema: Schema) -> list[Block]:
@@ -187,7 +221,7 @@ def _blocks(schema: Schema) -> list[Block]:
     for name, column in schema.columns.items():
         group = group_of.get(name)
         if group is None:
-            blocks.append(_Single(name, column))
+            blocks.append(Single(name, column))
         elif group.name not in done:
             done.add(group.name)
             blocks.append(

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from hedgerow.errors import Fault, SchemaError, listing, suggestion
 from hedgerow.schema.document import Lines, Path
 from hedgerow.schema.editor import DISCOVERED
+from hedgerow.schema.file import File
 
 
 class Said(NamedTuple):
@@ -94,8 +95,10 @@ def _sentence(fault: Any, kinds: Mapping[str, type[BaseModel]], top: type[BaseMo
 def _keys(model: type[BaseModel], location: Path) -> list[str]:
     if location[0] == "groups":
         return ["columns", "allowed", "source"]
+    if location[0] == "file":
+        return list(File.model_fields)
     names = [name for name in model.model_fields if name not in DISCOVERED]
-    return sorted(names, key=lambda name: (name != "type", name in ("missing", "other", "source")))
+    return sorted(names, key=lambda name: (name != "type", name in ("missing", "other", "source", "strip")))
 
 
 def _joint(location: Path, text: str) -> str:

@@ -105,7 +105,7 @@ class GroupEncoding:
         """Every combination in words."""
         said = [column.labels()[0] for column in self._columns]
         named = [" · ".join(said[index][code] for index, code in enumerate(row)) for row in self.combinations.tolist()]
-        return [*named, "not declared"]
+        return [*named, "fits nothing declared"]
 
     def _ladder(self) -> list[tuple[int, IntArray, IntArray]]:
         """For each column: its size, the known (prefix, code) keys in order, and the number of the prefix they make.

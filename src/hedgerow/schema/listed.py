@@ -17,7 +17,7 @@ from hedgerow.coded.domain import IntArray
 from hedgerow.errors import Fault
 from hedgerow.schema.arrays import CodeArray, is_number, numbers, plain, texts
 from hedgerow.schema.column import Column, Encoded, Layout
-from hedgerow.schema.reading import Truth, as_values
+from hedgerow.schema.reading import Truth, as_number, as_values, as_whole
 
 OTHER = "other"
 TRUTH = {"true": 1, "t": 1, "yes": 1, "y": 1, "1": 1, "false": 0, "f": 0, "no": 0, "n": 0, "0": 0}
@@ -81,14 +81,18 @@ class ListedColumn(Column):
 
 
 class Category(ListedColumn):
-    """Text values exactly as written, unordered unless declared otherwise."""
-
-    arrow_type: ClassVar[pa.DataType] = pa.string()
+    """Values exactly as written, unordered unless declared otherwise; they come back as text, or as numbers."""
 
     type: Literal["category"] = "category"
     values: Annotated[Literal["private"] | tuple[str, ...], BeforeValidator(as_values)]
     ordered: Truth = False
+    dtype: Literal["text", "integer", "number"] = "text"
+    """What the values come back as: codes that are whole numbers in the table are whole numbers again."""
     discovered: Truth = False
+
+    @property
+    def arrow_type(self) -> pa.DataType:
+        return {"text": pa.string(), "integer": pa.int64(), "number": pa.float64()}[self.dtype]
 
     @model_validator(mode="after")
     def _check(self) -> Category:
@@ -102,7 +106,29 @@ class Category(ListedColumn):
         both = [mark for mark in self.marks if mark in self.values]
         if both:
             raise Fault("missing-is-a-value", f'missing: "{both[0]}" is also one of the values')
+        self._check_dtype()
         return self
+
+    def _check_dtype(self) -> None:
+        if self.dtype == "text":
+            return
+        if self.other or self.discovered:
+            raise Fault(
+                "dtype-without-other",
+                f"dtype: {self.dtype} values have no word for other; leave `other` out, or the dtype",
+            )
+        spelled = [self._number(value) for value in self.listed]
+        strange = [value for value, number in zip(self.listed, spelled, strict=True) if number is None]
+        if strange:
+            raise Fault("dtype-misfit", f'dtype: "{strange[0]}" is no {self.dtype}')
+        if len(set(spelled)) != len(spelled):
+            raise Fault("value-twice", f"dtype: two of the values are the same {self.dtype}")
+
+    def _number(self, value: str) -> int | float | None:
+        try:
+            return as_whole(value) if self.dtype == "integer" else float(as_number(value))
+        except ValueError:
+            return None
 
     @property
     def has_order(self) -> bool:
@@ -134,11 +160,14 @@ class Category(ListedColumn):
             spelled = pc.fill_null(spelled, "")
         return _indices(spelled, self.listed)
 
-    def spell(self) -> Sequence[str]:
-        return self.listed
+    def value_labels(self) -> list[str]:
+        return list(self.listed)
 
-    def mark_value(self, mark: str) -> str | None:
-        return mark or None
+    def spell(self) -> Sequence[Any]:
+        return self.listed if self.dtype == "text" else [self._number(value) for value in self.listed]
+
+    def mark_value(self, mark: str) -> Any:
+        return (mark or None) if self.dtype == "text" else self._number(mark)
 
     @property
     def other_value(self) -> str:

@@ -21,7 +21,7 @@ from hedgerow.schema.endings import Likely, ending_of, endings
 from hedgerow.schema.leaves import Cut, Leaf, Leaves, check_leaves, drawable
 from hedgerow.schema.ordered import NARROW, WIDEST, HeapedColumn, OrderedColumn, SteppedColumn, declared_edges
 from hedgerow.schema.reading import LARGEST, Real, Truth, Whole, as_bins
-from hedgerow.schema.trees import Decimal, Flat, Tree
+from hedgerow.schema.trees import Decimal, Flat, Placed, Tree
 
 Bins = Annotated[int | Literal["private"] | tuple[int | float, ...], BeforeValidator(as_bins)]
 Closed = Literal["left", "right"]
@@ -130,9 +130,9 @@ class Integer(HeapedColumn):
     def trees(self) -> dict[str, Tree]:
         return _trees(Decimal(self.min, self.max))
 
-    def places(self, array: pa.Array) -> dict[str, FloatArray]:
-        numbers = self.settled(array)
-        return {"": numbers, ENDING: ending_of(numbers)}
+    def places(self, array: pa.Array) -> Placed:
+        numbers, outside = self.settled(array)
+        return Placed({"": numbers, ENDING: ending_of(numbers)}, outside)
 
     def elsewhere(self) -> dict[str, list[int]]:
         return {"": self.own_steps}
@@ -270,9 +270,9 @@ class Number(OrderedColumn):
         assert self.scale is not None
         return _trees(Decimal(*self._bounds(self.scale)))
 
-    def places(self, array: pa.Array) -> dict[str, FloatArray]:
-        numbers = self.settled(array)
-        return {"": numbers, ENDING: ending_of(numbers)}
+    def places(self, array: pa.Array) -> Placed:
+        numbers, outside = self.settled(array)
+        return Placed({"": numbers, ENDING: ending_of(numbers)}, outside)
 
     def elsewhere(self) -> dict[str, list[int]]:
         return {"": self.own_steps}

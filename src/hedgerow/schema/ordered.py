@@ -113,10 +113,11 @@ class OrderedColumn(Column):
             inside[exact] = True
         return Encoded((codes, *self._classes(bounded, codes)), ~inside)
 
-    def settled(self, array: pa.Array) -> FloatArray:
-        """The number of every value that has a bin, NaN for the others."""
+    def settled(self, array: pa.Array) -> tuple[FloatArray, BoolArray]:
+        """The number of every value that has a bin, NaN for the others; and which values are not declared."""
         numbers = self.cells.settle(self.read(plain(array)).values)
-        return np.where(self.encode(array).codes[0] < self.layout.own, numbers, np.nan)
+        codes, outside = self.encode(array)
+        return np.where(codes[0] < self.layout.own, numbers, np.nan), outside
 
     def _single_numbers(self) -> list[tuple[int, float]]:
         """Cells outside the bins that stand for one number: special values, then marks, which win over them."""

@@ -16,9 +16,9 @@ import pyarrow as pa
 from hedgerow.coded.domain import Attribute, Domain, IntArray
 from hedgerow.schema.arrays import CodeArray, FloatArray
 from hedgerow.schema.column import Encoded
-from hedgerow.schema.encoding import Block, Encoding
+from hedgerow.schema.fits import FITS, MISFIT, Looked
 from hedgerow.schema.leaves import Leaf
-from hedgerow.schema.trees import Tree
+from hedgerow.schema.trees import Placed, Tree
 
 if TYPE_CHECKING:
     from hedgerow.schema.schema import Schema
@@ -34,8 +34,8 @@ class Cuttable(Protocol):
         """The tree of every line, by the suffix of its attribute's name."""
         ...
 
-    def places(self, array: pa.Array) -> dict[str, FloatArray]:
-        """Where each value lies on every line; NaN where it has a cell of its own elsewhere."""
+    def places(self, array: pa.Array) -> Placed:
+        """Where each value lies on every line."""
         ...
 
     def elsewhere(self) -> dict[str, list[int]]:
@@ -47,7 +47,7 @@ class Cuttable(Protocol):
         ...
 
 
-class Probing(Encoding):
+class Probing(Looked):
     """The encoding of a schema in which some columns are looked at in runs of steps.
 
     The last code of such an attribute stands for everything that does not lie on the line.
@@ -55,29 +55,31 @@ class Probing(Encoding):
 
     def __init__(self, schema: Schema, waiting: Mapping[str, Cuttable], starts: Mapping[str, Starts]):
         super().__init__(schema)
-        looks = {name: _Look(name, waiting[name], starts[name]) for name in starts}
-        self.blocks: tuple[Any, ...] = tuple(_replaced(block, looks) for block in self.blocks)
+        looks = {name: _Look(name, waiting[name], runs, self.fits.get(name)) for name, runs in starts.items()}
+        self.blocks: tuple[Any, ...] = tuple(
+            looks.get(block.columns[0], block) if len(block.columns) == 1 else block for block in self.blocks
+        )
         self.domain = Domain(attribute for block in self.blocks for attribute in block.attributes)
 
 
-def _replaced(block: Block, looks: Mapping[str, _Look]) -> Block | _Look:
-    return looks.get(block.columns[0], block) if len(block.columns) == 1 else block
-
-
 class _Look:
-    """One column in runs of steps."""
+    """One column in runs of steps, and beside them whether its value fits, where that is asked."""
 
-    def __init__(self, name: str, column: Cuttable, starts: Starts):
+    def __init__(self, name: str, column: Cuttable, starts: Starts, fit: str | None):
         self.columns = (name,)
         self._column = column
         self._starts = dict(starts)
-        self.attributes = tuple(Attribute(f"{name}{suffix}", len(runs) + 1) for suffix, runs in starts.items())
+        self._tells = fit is not None
+        runs = (Attribute(f"{name}{suffix}", len(begins) + 1) for suffix, begins in starts.items())
+        self.attributes = (*runs, *([] if fit is None else [Attribute(fit, 2, 0)]))
         self.names = tuple(attribute.name for attribute in self.attributes)
 
     def encode(self, batch: Any) -> Encoded:
-        places = self._column.places(batch.column(self.columns[0]))
-        codes = tuple(_run_of(places[suffix], runs) for suffix, runs in self._starts.items())
-        return Encoded(codes, np.zeros(len(codes[0]), dtype=bool))
+        lines, outside = self._column.places(batch.column(self.columns[0]))
+        codes = [_run_of(lines[suffix], begins) for suffix, begins in self._starts.items()]
+        if self._tells:
+            codes.append(np.where(outside, MISFIT, FITS))
+        return Encoded(tuple(codes), outside)
 
     def decode(self, codes: list[CodeArray], rng: np.random.Generator) -> list[pa.Array]:
         raise NotImplementedError("a look is not read back")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, PrivateAttr, ValidationError, model_validator
 
 from hedgerow.errors import Fault, OptionError, SchemaError, TableError, listing, suggestion
 from hedgerow.schema.column import Column, plain_value
@@ -17,14 +17,17 @@ from hedgerow.schema.document import Flow, read_json, read_yaml, write_yaml
 from hedgerow.schema.editor import editor_schema
 from hedgerow.schema.encoding import Encoding
 from hedgerow.schema.explain import key_error, located, schema_error
+from hedgerow.schema.file import Cleaning, File, Written, plain_file
 from hedgerow.schema.group import Group, GroupEncoding, combinations_in
 from hedgerow.schema.header import quoted, refuse_lacking, refuse_twice, undeclared
+from hedgerow.schema.invented import INVENTED, Invented, plain_invented, split
 from hedgerow.schema.kinds import KINDS, AnyColumn, made, name_of
 from hedgerow.schema.leaves import Leaf, alike, drawable
 from hedgerow.schema.listed import Category
-from hedgerow.schema.presets import PREFIX, load
+from hedgerow.schema.numeric import Integer, Number
+from hedgerow.schema.presets import find
 from hedgerow.schema.probing import Cuttable
-from hedgerow.schema.reading import Text, Whole, as_text
+from hedgerow.schema.reading import Real, Text, Whole, as_text
 
 TODO = "TODO"
 STAND_INS = 20
@@ -42,27 +45,36 @@ class Schema(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     dataset: Text | None = None
+    file: File = File()
     person: Text | None = None
     max_rows_per_person: Whole = 1
     ignore: list[Text] = []
+    max_misfits: Real = 0.2
     columns: dict[Text, AnyColumn]
     groups: list[Group] = []
+
+    _invented: dict[str, Invented] = PrivateAttr(default_factory=dict)
+    _names: tuple[str, ...] = PrivateAttr(default=())
 
     def __init__(self, **data: Any):
         try:
             super().__init__(**data)
         except ValidationError as error:
-            raise schema_error(error, KINDS, Schema) from None
+            raise schema_error(error, {**KINDS, **INVENTED}, Schema) from None
 
     @classmethod
-    def load(cls, path: str | Path) -> Schema:
+    def load(cls, path: str | Path | Sequence[str | Path]) -> Schema:
         """Read a .yaml, .yml or .json file; a `*-domain.json` object such as {"age": 85} is a schema too, and so is
         the `parameters.json` of a contest (`hedgerow.schema.contest`).
 
-        `preset:NAME` is the schema of a preset (`hedgerow.schema.presets`).
+        `preset:NAME`, or a file of that form, is the schema of a preset (`hedgerow.schema.presets`); of several names
+        the first says what the columns hold, and presets after it give it structure.
         """
-        if str(path).startswith(PREFIX):
-            return load(str(path)).schema
+        preset = find(path)
+        if preset is not None:
+            return preset.schema
+        if not isinstance(path, str | Path):
+            return cls.load(path[0])  # the only one
         path = Path(path)
         try:
             text = path.read_text(encoding="utf-8-sig")
@@ -96,12 +108,33 @@ class Schema(BaseModel):
             data = {"columns": {name: {"type": "code", "size": size} for name, size in data.items()}}
         return cls(**{str(key): value for key, value in data.items()})
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _expand(cls, data: Any) -> Any:
+    def _read(cls, data: Any, handler: ModelWrapValidatorHandler[Schema]) -> Schema:
+        """What is invented is told apart before anything is checked, and no part of `columns`: nothing reads it."""
+        if not isinstance(data, Mapping) or not isinstance(data.get("columns"), Mapping):
+            return handler(cls._expanded(data))
+        _refuse_todo(data)
+        learnt, invented = split(data["columns"])
+        if invented and not learnt:
+            raise key_error("all-invented", ("columns",), "all of them are invented; a table needs one that is learnt.")
+        schema = handler(cls._expanded({**data, "columns": learnt}))
+        schema._invented = invented
+        schema._names = tuple(as_text(name) for name in data["columns"])
+        return schema
+
+    def _check_invented(self) -> None:
+        for name in self.invented:
+            if any(name in group.columns for group in self.groups):
+                raise key_error("invented-in-group", ("groups",), f'"{name}" is invented, so no group can hold it.')
+
+    @classmethod
+    def _expanded(cls, data: Any) -> Any:
         if not isinstance(data, Mapping):
             return data
         _refuse_todo(data)
+        if not isinstance(data.get("file", {}), Mapping | File):
+            raise key_error("not-a-mapping", ("file",), 'must be a mapping such as {delimiter: ";", decimal: ","}.')
         plain = {key: value for key, value in data.items() if key != "codelists"}
         if isinstance(data.get("columns"), Mapping):
             codelists = _codelists(data.get("codelists", {}))
@@ -116,6 +149,8 @@ class Schema(BaseModel):
             raise Fault("no-columns", "columns: the list is empty")
         if self.max_rows_per_person < 1:
             raise Fault("bad-row-bound", f"max_rows_per_person: must be at least 1, got {self.max_rows_per_person}")
+        if not 0 < self.max_misfits <= 1:
+            raise Fault("bad-misfit-share", f"max_misfits: must be above 0 and at most 1, got {self.max_misfits}")
         if self.person is None and self.max_rows_per_person > 1:
             raise Fault(
                 "row-bound-without-person", "max_rows_per_person: needs `person`, the column that names a person"
@@ -124,7 +159,7 @@ class Schema(BaseModel):
             raise Fault(
                 "person-is-a-column", f'person: "{self.person}" names a person, so it is neither a column nor ignored'
             )
-        both = [name for name in self.ignore if name in self.columns]
+        both = [name for name in self.ignore if name in self.columns or name in self.invented]
         if both:
             raise Fault("ignored-and-declared", f'ignore: "{both[0]}" is also one of the columns')
         attributes: list[str] = []
@@ -141,6 +176,13 @@ class Schema(BaseModel):
             raise Fault(
                 "duplicate-attribute", f'columns: the coded name "{twice[0]}" stands for two things; rename a column'
             )
+        for name, cleaning in self.written.columns.items():
+            if cleaning.decimal in cleaning.strip:
+                where = ("columns", name, "strip") if self.columns[name].strip else ("file", "strip")
+                raise key_error(
+                    "strips-decimal", where, f'"{cleaning.decimal}" is the decimal sign, which cannot be taken off.'
+                )
+        self._check_invented()
         self._check_groups()
         return self
 
@@ -173,18 +215,25 @@ class Schema(BaseModel):
         """Plain JSON values; `from_dict` gives the same schema again."""
         data = {
             "dataset": self.dataset,
+            "file": plain_file(self.file),
             "person": self.person,
             "max_rows_per_person": None if self.max_rows_per_person == 1 else self.max_rows_per_person,
             "ignore": list(self.ignore),
-            "columns": {name: _column_dict(column) for name, column in self.columns.items()},
+            "max_misfits": None if self.max_misfits == 0.2 else self.max_misfits,
+            "columns": {
+                name: _column_dict(self.columns[name]) if name in self.columns else plain_invented(self.invented[name])
+                for name in self.names
+            },
             "groups": [{key: plain_value(value) for key, value in group if value is not None} for group in self.groups],
         }
-        return {key: value for key, value in data.items() if value not in (None, [])}
+        return {key: value for key, value in data.items() if value not in (None, [], {})}
 
     def to_yaml(self) -> str:
         """The schema as a file that `parse` reads back as the same schema."""
         data = self.to_dict()
         data["columns"] = {name: Flow(column) for name, column in data["columns"].items()}
+        if "file" in data:
+            data["file"] = Flow(data["file"])
         if "groups" in data:
             data["groups"] = [Flow(group) for group in data["groups"]]
         return write_yaml(data)
@@ -192,7 +241,32 @@ class Schema(BaseModel):
     @classmethod
     def json_schema(cls) -> dict[str, Any]:
         """A JSON Schema of the format, for editors."""
-        return editor_schema(cls.model_json_schema())
+        return editor_schema(cls.model_json_schema(), [kind.model_json_schema() for kind in INVENTED.values()])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that `columns` declares, in order, invented columns among them."""
+        return self._names
+
+    @property
+    def invented(self) -> Mapping[str, Invented]:
+        """Columns of the output that are never read and never learnt."""
+        return self._invented
+
+    @property
+    def written(self) -> Written:
+        """How the table is written that is to be read."""
+        cleanings = {}
+        for name, column in self.columns.items():
+            numeric = isinstance(column, Integer | Number)
+            strip = (*column.strip, *(self.file.strip if numeric else ()))
+            if strip or (numeric and self.file.decimal != "."):
+                cleanings[name] = Cleaning(strip, self.file.decimal if numeric else None)
+        return Written(self.file, cleanings)
+
+    def with_file(self, given: Mapping[str, Any]) -> Schema:
+        """The schema with what is said elsewhere about the table's file; that wins over what it says itself."""
+        return self if not given else Schema.from_dict({**self.to_dict(), "file": {**plain_file(self.file), **given}})
 
     @property
     def discoveries(self) -> list[tuple[str, str]]:
@@ -242,6 +316,13 @@ class Schema(BaseModel):
                 schema = schema.with_cuts(column, {line: alike(tree.low, tree.high, cells) for line, tree in lines})
         return schema
 
+    def settled(self) -> Schema:
+        """The schema with what still waits for discovery filled in by one cell: its bounds count, its cells do not."""
+        data = self.with_stand_ins(1).to_dict()
+        if "groups" in data:
+            data["groups"] = [group for group in data["groups"] if group["allowed"] != "public"]
+        return Schema.from_dict(data)
+
     def with_allowed(self, group: int, combinations: Iterable[Sequence[str | int | None]]) -> Schema:
         """The schema with a group's combinations filled in, e.g. from a public table; repetitions are dropped."""
         data = self.to_dict()
@@ -271,7 +352,7 @@ class Schema(BaseModel):
         """Refuses a table whose column names do not match the schema. Reads names only."""
         refuse_twice(header, what)
         needed = [*self.columns, *([self.person] if self.person else [])]
-        declared = [*needed, *self.ignore]
+        declared = [*needed, *self.invented, *self.ignore]
         refuse_lacking(header, needed, declared, what)
         strange = undeclared(header, declared)
         if strange is not None:
@@ -318,6 +399,14 @@ def _coded_names(name: str, column: Column) -> list[str]:
     """What a column's attributes are called, also while it is looked at to be cut."""
     looks = [f"{name}{line}" for line in cast("Cuttable", column).trees()] if column.discovery == "cuts" else []
     return list(dict.fromkeys([*(each.name for each in column.attributes(name)), *looks]))
+
+
+def declared_file(given: Mapping[str, Any]) -> File:
+    """What is said about a table's file, checked."""
+    try:
+        return File(**given)
+    except ValidationError as error:
+        raise schema_error(error, {}, File, ("file",)) from None
 
 
 def _column_dict(column: Column) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from hedgerow.coded.domain import IntArray
+from hedgerow.schema.arrays import BoolArray, FloatArray
 
 
 class Block(NamedTuple):
@@ -25,6 +26,13 @@ class Block(NamedTuple):
     @property
     def single(self) -> bool:
         return self.low == self.high
+
+
+class Placed(NamedTuple):
+    """Where values lie on each line, NaN where one has a cell of its own elsewhere; and which are not declared."""
+
+    lines: dict[str, FloatArray]
+    outside: BoolArray
 
 
 class Tree(Protocol):

@@ -470,6 +470,7 @@ def test_workers_draw_the_rows_of_the_release(spark):
     schema = Schema.parse(
         "columns:\n  grade: {type: category, values: [low, high], missing: true}\n"
         "  seen: {type: datetime, min: 2020-01-01, max: 2020-01-02, step: hour}\n"
+        "  key: {type: id}\n  number: {type: id, pattern: '#'}\n  who: {type: fake, what: name}\n"
     )
     table = pa.table({"grade": ["low", None], "seen": ["2020-01-01", "2020-01-02"]})
     release = hr.synthesize(table, schema, hr.Budget(1.0, 1e-9), "independent")

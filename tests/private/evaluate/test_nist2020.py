@@ -7,7 +7,6 @@ import pytest
 import hedgerow as hr
 from hedgerow.private.evaluate import nist2020
 from hedgerow.samples import acs, find
-from hedgerow.schema import presets
 from refusals import refused
 
 
@@ -133,7 +132,7 @@ def test_people_stay_who_they_are_and_age(survey):
 
 
 def test_the_preset_declares_every_value_and_has_24_attributes(survey):
-    schema = presets.load("acs").schema
+    schema = acs.schema()
     encoding = schema.encoding()
     assert not any(outside.any() for outside in encoding.outside(survey.combine_chunks()).values())
     assert len(encoding.domain) == 24
@@ -145,14 +144,14 @@ def test_the_preset_declares_every_value_and_has_24_attributes(survey):
 
 
 def test_bins_are_closed_on_the_right():
-    column = presets.load("acs").schema.columns["AGE"]
+    column = acs.schema().columns["AGE"]
     assert column.encode(pa.array([20, 21, 25, 26, 100, 101])).codes[0].tolist() == [0, 1, 1, 2, 16, 17]
 
 
 def test_the_regions_share_no_place_and_differ_a_little(survey):
     public = find("acs-public").generate(20_000)
     assert not set(survey["PUMA"].to_pylist()) & set(public["PUMA"].to_pylist())
-    schema = presets.load("acs").schema
+    schema = acs.schema()
     pairs = [("EDUC", "RACE"), ("AGE", "INCTOT"), ("CITIZEN", "SPEAKENG")]
     ours, theirs, again = (nist2020.columns_of(t, schema) for t in (survey, public, acs.generate(20_000, seed=1)))
     between = nist2020.k_marginal_score(ours, theirs, (), pairs)

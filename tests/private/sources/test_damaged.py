@@ -21,8 +21,8 @@ SCHEMA = "dataset: d\ncolumns: {a: {type: category, values: [x, y], other: true}
 PROGRAM = ROOT / "tests" / "support" / "damaging.py"
 
 
-def read_damaged(seed, cases, folder):
-    command = [sys.executable, PROGRAM, str(seed), str(cases), folder]
+def read_damaged(seed, cases, folder, *which):
+    command = [sys.executable, PROGRAM, str(seed), str(cases), folder, *which]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -31,6 +31,15 @@ def test_no_damaged_table_ends_the_process(tmp_path):
     done = read_damaged(1, 400, tmp_path)
     assert done.returncode == 0, done.stdout[-50:] + done.stderr[-2000:]
     assert int(done.stdout.split()[-2]) > 200
+
+
+@pytest.mark.parametrize("cases", [6, pytest.param(600, marks=pytest.mark.audit)])
+def test_no_damaged_file_of_another_maker_ends_the_process(cases, tmp_path):
+    """Workbooks, SPSS, Stata: their readers may die of it, but apart."""
+    for package in ("openpyxl", "python_calamine", "pyreadstat"):
+        pytest.importorskip(package)
+    done = read_damaged(3, cases, tmp_path, "apart")
+    assert done.returncode == 0, done.stdout[-50:] + done.stderr[-2000:]
 
 
 @pytest.mark.audit

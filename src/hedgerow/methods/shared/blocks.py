@@ -14,7 +14,7 @@ from hedgerow.coded.domain import Counts, Domain, Marginal
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import Candidate
 from hedgerow.methods.shared.rounds import Offer, Round
-from hedgerow.models.partitions import Partitions, mass_splits
+from hedgerow.models.partitions import Partitions, mass_splits, sorted_merges
 
 FEWEST_BLOCKS = 4
 """A marginal in fewer blocks tells nothing of a relation: the least pair has 2 × 2 cells."""
@@ -37,11 +37,15 @@ class Known:
 def offer_blocks(
     now: Round, marginals: Sequence[Marginal], most: int, megabytes: float, family: Family = mass_splits
 ) -> Offer:
-    """The marginals in at most so many blocks, less what noise would add, beside the model's answers."""
+    """The marginals in at most so many blocks, less what noise would add, beside the model's answers.
+
+    A column is partitioned by its sorted counts: neighbouring codes need not be alike.
+    """
     known = Known({})
     candidates = []
     for marginal in marginals:
-        for query, answer in resolutions(now.domain, marginal, now.model.marginal(marginal), most, family):
+        how = family if len(marginal) > 1 else sorted_merges
+        for query, answer in resolutions(now.domain, marginal, now.model.marginal(marginal), most, how):
             known.of[query] = answer
             candidates.append(Candidate(query, now.wanted[marginal], now.noise.mean_absolute * query.cells))
     return Offer(candidates, known, megabytes)

@@ -54,6 +54,10 @@ class Round:
     """The noise that a measurement would carry."""
     used: float
     """The part of the whole budget that is spent."""
+    spend: Amount
+    """What a measurement would cost."""
+    free: Amount
+    """What all the rounds to come may spend."""
 
     def fitting(self, marginals: Sequence[Marginal], megabytes: float) -> list[Marginal]:
         """Those that the model holds already, or that leave it no larger than this."""
@@ -67,6 +71,8 @@ class Offer:
     candidates: Sequence[Candidate]
     against: Answers
     megabytes: float
+    costs: Sequence[Amount] | None = None
+    """What measuring each candidate costs, where each has a price of its own; a round then makes one pick."""
 
 
 class Strategy(ABC):
@@ -122,7 +128,7 @@ class Rounds:
             picks = strategy.picks_a_round(free, budget, len(considered))
             if self.progress.out_of_time() or free.units < 2 * picks * budget.units:
                 budget = Amount(free.currency, free.units // picks)  # the last round spends everything
-            offer = strategy.propose(self.now(budget.share(strategy.measuring), considered))
+            offer = strategy.propose(self.now(budget.share(strategy.measuring), free, considered))
             answers = self.measure(offer, budget, budget.share(strategy.measuring), free, picks)
             before = self.model
             self.learn(answers or self.otherwise(free), rough=self.curator.remaining.units > reserved.units)
@@ -138,15 +144,15 @@ class Rounds:
 
     def affordable(self, strategy: Strategy, free: Amount, budget: Amount) -> Amount:
         """A pick's budget, doubled until its noise leaves something to tell; all that is free where none does."""
-        while budget and budget <= free and not strategy.tells(self.now(budget.share(strategy.measuring))):
+        while budget and budget <= free and not strategy.tells(self.now(budget.share(strategy.measuring), free)):
             budget = budget + budget
         return budget if budget and budget <= free else free
 
-    def now(self, measuring: Amount, considered: Sequence[Marginal] = ()) -> Round:
+    def now(self, spend: Amount, free: Amount, considered: Sequence[Marginal] = ()) -> Round:
         """A round that would measure for this amount."""
         used = 1 - self.curator.remaining.units / self.whole.units
-        noise = self.curator.noise(measuring)[0]
-        return Round(self.curator.domain, self.model, self.wanted, considered, noise, used)
+        noise = self.curator.noise(spend)[0]
+        return Round(self.curator.domain, self.model, self.wanted, considered, noise, used, spend, free)
 
     def measure(self, offer: Offer, budget: Amount, measuring: Amount, free: Amount, picks: int) -> list[Measurement]:
         """Choose so many candidates, each for its part of the budget, then measure them in one stack.
@@ -156,21 +162,22 @@ class Rounds:
         if not offer.candidates:
             return []
         choosing = budget - measuring
-        chosen = self.choose(offer, choosing, picks)
+        chosen = self.choose(offer, choosing, picks if offer.costs is None else 1)
         left = free - Amount(free.currency, len(chosen) * choosing.units)
-        spend = Amount(free.currency, len(chosen) * measuring.units)
-        return self.curator.measure(chosen, spend=left if (left - spend).units < budget.units // 2 else spend)
+        spend = Amount(free.currency, len(chosen) * measuring.units) if offer.costs is None else offer.costs[chosen[0]]
+        queries = [offer.candidates[index].query for index in chosen]
+        return self.curator.measure(queries, spend=left if (left - spend).units < budget.units // 2 else spend)
 
-    def choose(self, offer: Offer, spend: Amount, picks: int) -> list[MarginalQuery]:
+    def choose(self, offer: Offer, spend: Amount, picks: int) -> list[int]:
         """One candidate after the other, none of a marginal that was chosen or no longer fits the model beside it."""
         pool = self.curator.pool(offer.candidates, against=offer.against)
         marginals = list(dict.fromkeys(candidate.query.attributes for candidate in offer.candidates))
-        chosen: list[MarginalQuery] = []
+        chosen: list[int] = []
         while marginals and len(chosen) < picks:
             still = set(marginals)
             among = np.flatnonzero([candidate.query.attributes in still for candidate in offer.candidates])
-            chosen.append(offer.candidates[pool.select(among, spend=spend)].query)
-            taken = [query.attributes for query in chosen]
+            chosen.append(pool.select(among, spend=spend))
+            taken = [offer.candidates[index].query.attributes for index in chosen]
             left = self.in_time([marginal for marginal in marginals if marginal not in taken], PICKED)
             self.progress.worked(PICKED * len(left))
             cliques = [*self.model.cliques, *taken]

@@ -19,7 +19,7 @@ SPIKE = 3.0
 """… and a single step amid wider parts needs as many."""
 BETWEEN = 1.0
 """What lies between such parts is a leaf above so many, else it belongs to the nearer neighbour."""
-TAIL = 3.5
+TAIL = 4.25
 """A block below the root that lies farther from zero than all others needs so many …"""
 OUTERMOST = 2.5
 """… and the outermost ones on each side as far out as those, or inside a block, so many."""

@@ -4,48 +4,41 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.errors import TableError
-from hedgerow.foreign import imported
+from hedgerow.schema.file import Written
 
 if TYPE_CHECKING:
     from hedgerow.private.engines.engine import Engine
 
 __all__ = ["open_engine"]
 
+PLAIN = Written()
 
-def open_engine(table: Any, *, bounding_key: bytes | None = None, memory: int = 4 << 30) -> Engine:
+
+def open_engine(
+    table: Any, written: Written = PLAIN, *, bounding_key: bytes | None = None, memory: int = 4 << 30
+) -> Engine:
     """An engine for a table: a path, a URL, a pandas or polars frame, anything with the Arrow C interface, an engine.
 
     `package.module:Class://LOCATION` is a table in an engine made elsewhere: its class gets the location, the key and
-    the memory. No row is read yet. `bounding_key` is the secret of contribution bounding; it is fresh for every engine
-    unless an audit needs two engines to agree. `memory` is what the whole run may take: a sixteenth of it may hold
-    coded rows, further ones go to disk.
+    the memory. No row is read yet. `written` is how the table is written (`Schema.written`). `bounding_key` is the
+    secret of contribution bounding; it is fresh for every engine unless an audit needs two engines to agree. `memory`
+    is what the whole run may take: a sixteenth of it may hold coded rows, further ones go to disk.
     """
     from hedgerow.private.engines.arrow import ArrowEngine
+    from hedgerow.private.engines.elsewhere import engine_elsewhere, open_elsewhere
     from hedgerow.private.engines.engine import Engine
     from hedgerow.private.engines.sql.location import is_url, open_database
-    from hedgerow.private.sources.source import open_source
+    from hedgerow.private.sources.source import open_source, refuse_strip
 
     if isinstance(table, Engine):
         return table
     if is_url(table):
-        scheme, location = table.split("://", 1)
-        if ":" in scheme:
-            return _made_elsewhere(scheme, location, bounding_key=bounding_key, memory=memory)
+        refuse_strip(written)
+        if engine_elsewhere(table) is not None:
+            return open_elsewhere(table, bounding_key=bounding_key, memory=memory)
         database = open_database(table, memory)
         from hedgerow.private.engines.sql.engine import SqlEngine
 
         return SqlEngine(database, bounding_key=bounding_key, memory=memory)
-    return ArrowEngine(open_source(table), bounding_key=bounding_key, memory=memory // 16)
-
-
-def _made_elsewhere(name: str, location: str, **given: Any) -> Engine:
-    """An engine of a class that its user named."""
-    from hedgerow.private.engines.engine import Engine
-
-    engine = imported(name, "engine")(location, **given)
-    if not isinstance(engine, Engine):
-        raise TableError(
-            "not-an-engine", f'"{name}" is not an engine: it lacks one of header, prepare, people_per_value and count.'
-        )
-    return engine
+    source = open_source(table, written, memory=memory)
+    return ArrowEngine(source, bounding_key=bounding_key, memory=memory // 16)

@@ -61,6 +61,11 @@ class ArrowEngine:
         engine._table = StoredColumns.of(domain, columns)
         return engine
 
+    @property
+    def source(self) -> Source | None:
+        """The rows as they are, for evaluations; None where they came coded."""
+        return self._source
+
     def header(self) -> tuple[str, ...]:
         """Column names; of coded rows, attribute names."""
         return self._prepared.domain.names if self._source is None else self._source.header()

@@ -12,7 +12,10 @@ from hedgerow.schema import Encoding, Schema
 
 @runtime_checkable
 class Engine(Protocol):
-    """A private table that can be encoded once and then counted many times."""
+    """A private table that can be encoded once and then counted many times.
+
+    One that may let rows go to whoever evaluates has a `source` as well (`hedgerow.private.sources.source.Source`).
+    """
 
     def header(self) -> tuple[str, ...]:
         """Column names, from the header or metadata alone; no row is read."""

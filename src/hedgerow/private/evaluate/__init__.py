@@ -1,12 +1,14 @@
 """What compares with real rows: metrics, and misfits of a schema. Everything that comes from here is PRIVATE.
 
-The metrics by name. Each stands in the file that defines it; a line here makes it known to `evaluate`, `compare`, their
-help, their pages and their checks.
+The metrics by name. Each stands in the file of this folder that defines it, which is all that `evaluate`, `compare`,
+their help, their pages and their checks need.
 """
 
 from __future__ import annotations
 
 import importlib
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import OptionError, listing, suggestion
@@ -17,25 +19,24 @@ if TYPE_CHECKING:
     from hedgerow.private.evaluate.marginals import marginal_distances
     from hedgerow.private.evaluate.metric import Comparison, Figure, Metric
 
-_METRICS = {
-    "tvd1": "marginals:TVD1",
-    "tvd2": "marginals:TVD2",
-    "tvd3": "marginals:TVD3",
-    "worst": "marginals:WORST",
-    "k_marginal": "marginals:K_MARGINAL",
-    "range3": "ranges:RANGE3",
-    "range5": "ranges:RANGE5",
-    "conjunctions": "conjunctions:CONJUNCTION_ERROR",
-    "pearson": "correlations:PEARSON",
-    "kendall": "correlations:KENDALL",
-    "cramers_v": "correlations:CRAMERS_V",
-    "subsample": "subsample:SUBSAMPLE",
-    "pmse": "propensity:PMSE",
-    "unique_matches": "matches:UNIQUE_MATCHES",
-    "apparent_matches": "matches:APPARENT_MATCHES",
-    "svm": "classifier:SVM",
-    "boosting": "classifier:BOOSTING",
-}
+_MADE = re.compile(r'^([A-Z][A-Z0-9_]*) = (?:Metric|distance|columnwise|_\w+)\(\s*"(\w+)"', re.M)
+"""How a file says that it holds a metric: NAME = Metric("name", …), or something of its own that makes one."""
+_FIRST = (
+    *("marginals", "ranges", "conjunctions", "correlations", "subsample", "propensity", "matches"),
+    *("values", "spikes", "digits", "ranks", "profiles", "detector", "classifier"),
+)
+"""The files whose figures are shown first; those of others follow by name."""
+
+
+def _scanned() -> dict[str, str]:
+    """Where each metric is, by its name: read off the text of the files, so that --help need not import them."""
+    files = {file.stem: file for file in sorted(Path(__file__).parent.glob("*.py"))}
+    ordered = [*_FIRST, *(stem for stem in files if stem not in _FIRST)]
+    texts = ((stem, files[stem].read_text(encoding="utf-8")) for stem in ordered)
+    return {name: f"{stem}:{constant}" for stem, text in texts for constant, name in _MADE.findall(text)}
+
+
+_METRICS = _scanned()
 METRICS = tuple(_METRICS)
 """The metrics that come with Hedgerow."""
 
@@ -54,7 +55,9 @@ def find(name: str) -> Metric:
         made = found() if isinstance(found, type) else found
         if isinstance(made, Metric):
             return made
-        return Metric(made.name, made.compute, made.figures, getattr(made, "needs", ()), getattr(made, "draws", False))
+        optional = ("needs", "draws", "compared", "beside_samples")
+        said = {key: getattr(made, key) for key in optional if hasattr(made, key)}
+        return Metric(made.name, made.compute, made.figures, **said)
     except (AttributeError, TypeError):
         raise OptionError(
             "not-a-metric", f'"{name}" is not a metric: it has `name`, `compute` and `figures`.'

@@ -171,7 +171,7 @@ def _learning(name: str, learn: Callable[..., Misclassification], figure: Figure
         return {name: wrong.synthetic, f"{name}_real": wrong.real, "majority": wrong.majority}
 
     figures = {name: figure, f"{name}_real": ON_REAL_ROWS, "majority": MAJORITY}
-    return Metric(name, compute, figures, needs=("target", "scikit-learn"), draws=True)
+    return Metric(name, compute, figures, needs=("target", "scikit-learn"), draws=True, compared=True)
 
 
 SVM = _learning(

@@ -79,4 +79,5 @@ CONJUNCTION_ERROR = distance(
     conjunctions,
     Figure("conjunctions", "shares of rows that meet 4 to 8 conditions are typically off by this factor", "factor"),
     draws=True,
+    compared=True,
 )

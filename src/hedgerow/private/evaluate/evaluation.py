@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import OptionError, SchemaError, listing, unread
 from hedgerow.private.evaluate import METRICS, classifier, find
 from hedgerow.private.evaluate.metric import Comparison, Figure, Metric
+from hedgerow.private.evaluate.raw import RawTable, coded_and_raw
+from hedgerow.private.evaluate.samples import SAMPLES, beside
 from hedgerow.private.sources.coded import coded_rows, rows_of, with_columns_of
 from hedgerow.private.sources.source import open_source, open_synthetic
 from hedgerow.progress import Progress
 from hedgerow.release.files import check_writable
 
 if TYPE_CHECKING:
-    from hedgerow.schema import Schema
+    import pyarrow as pa
+
+    from hedgerow.coded.domain import CodedTable
+    from hedgerow.private.sources.source import Source
+    from hedgerow.schema import Encoding, Schema
 
 
 RESERVED = {
     *("private", "seed", "columns", "attributes", "rows", "target", "identifiers", "phases", "peak_rss_mb"),
+    *("never_read",),
+    *("samples", "left_out", "rows_of_values"),
     *("kind", "name", "epsilon", "run", "options", "file", "digest", "made", "versions", "status", "problem", "ended"),
     *("code", "cpu_s", "wall_s", "peak_mb"),
 }
@@ -29,8 +38,9 @@ RESERVED = {
 def evaluate(
     real: Any,
     synthetic: Any,
-    schema: Schema | str | Path,
+    schema: Schema | str | Path | Sequence[str | Path],
     *,
+    file: Mapping[str, Any] | None = None,
     metrics: Sequence[str | Metric] | None = None,
     target: str | None = None,
     identifiers: Sequence[str] = (),
@@ -42,38 +52,66 @@ def evaluate(
     """Compare a private table with a synthetic one. The answer is PRIVATE: it is computed from real rows, exactly.
 
     Tables are what `synthesize` takes; `schema` may also be the path of a release, which holds the domain that a run
-    discovered. `metrics` are names of METRICS (default: all; "svm" and "boosting" need `target`, the column to predict,
-    "apparent_matches" needs `identifiers`, columns that an outsider may know), names of others (`package.module:Name`)
-    or `Metric`s. The same seed gives the same numbers. A
-    ledger, where one is given, notes the look at exact data before it happens. `report` is a page (.html) to write,
-    marked PRIVATE and readable by its owner alone.
+    discovered. `file` says how the private table is written, as for `synthesize`; the synthetic one is plain. `metrics`
+    are names of METRICS (default: all; "svm" and "boosting" need `target`, the column to predict, "apparent_matches"
+    needs `identifiers`, columns that an outsider may know), names of others (`package.module:Name`) or `Metric`s. The
+    same seed gives the same numbers. A ledger, where one is given, notes the look at exact data before it happens.
+    `report` is a page (.html) to write, marked PRIVATE and readable by its owner alone.
     """
     with unread():
         chosen = list(settled_metrics(metrics, target, identifiers).values())
-        settled = _settled(schema)
+        settled = _settled(schema).with_file(file or {})
         encoding = settled.encoding()
         for column in (*identifiers, *([] if target is None else [target])):
             encoding.attributes_of(column)
         if report is not None:
             check_writable(Path(report), (".html",))
-        opened = {"real": open_source(real), "synthetic": open_synthetic(synthetic)}
+        opened = {"real": open_source(real, settled.written), "synthetic": open_synthetic(synthetic)}
         sources = {what: with_columns_of(encoding, source, what) for what, source in opened.items()}
     if ledger is not None:
         from hedgerow.private.ledger import note_exact_access
 
         note_exact_access(ledger, "evaluate")
     progress = progress or Progress()
+    with_values = report is not None or look_at_values(chosen)
     with progress.phase("read and encode"):
-        coded = {what: coded_rows(source, encoding, what) for what, source in sources.items()}
+        read = {what: read_rows(source, encoding, what, seed, with_values) for what, source in sources.items()}
     named = settled.dataset or "table"
-    comparison = Comparison(encoding, coded["real"], coded["synthetic"], seed, target, tuple(identifiers), named)
+    (real_codes, real_values), (made_codes, made_values) = read["real"], read["synthetic"]
+    values = None if real_values is None or made_values is None else (real_values, made_values)
+    comparison = Comparison(
+        encoding,
+        real_codes,
+        made_codes,
+        seed,
+        target,
+        tuple(identifiers),
+        named,
+        values,
+        _rows_again(real, synthetic, encoding),
+    )
     found = figures_of(comparison, chosen, progress)
+    found |= {"samples": samples} if (samples := figures_of_samples(comparison, chosen, progress)) else {}
     if report is not None:
         from hedgerow.private.evaluate.report import write_report
 
         with progress.phase("draw the page"):
             write_report(Path(report), comparison, found, shown_figures(chosen))
     return found
+
+
+def look_at_values(metrics: Iterable[Metric]) -> bool:
+    """Whether one of the metrics needs more than codes."""
+    return any("values" in metric.needs for metric in metrics)
+
+
+def read_rows(
+    source: Source, encoding: Encoding, what: str, seed: int, with_values: bool
+) -> tuple[CodedTable, RawTable | None]:
+    """The codes of a table and, where they are needed, its values: one pass."""
+    if with_values:
+        return coded_and_raw(source, encoding, what, seed)
+    return coded_rows(source, encoding, what), None
 
 
 def figures_of(comparison: Comparison, metrics: Iterable[Metric], progress: Progress | None = None) -> dict[str, Any]:
@@ -87,11 +125,46 @@ def figures_of(comparison: Comparison, metrics: Iterable[Metric], progress: Prog
         "rows": {"real": rows_of(comparison.real), "synthetic": rows_of(comparison.synthetic)},
     }
     report |= {key: value for key, value in (("target", comparison.target),) if value is not None}
+    report |= {"never_read": list(comparison.encoding.never_read)} if comparison.encoding.never_read else {}
     report |= {"identifiers": list(comparison.identifiers)} if comparison.identifiers else {}
     for metric in metrics:
         with progress.phase(metric.name):
             report |= metric.compute(comparison)
+    report |= _about_values(comparison) if comparison.raw_tables is not None else {}
     return report
+
+
+def compared_metrics(target: str | None) -> list[str]:
+    """What a comparison computes where no metrics are named."""
+    metrics = {name: find(name) for name in METRICS}
+    met = {"values"} if target is None else {"values", "target", "scikit-learn"}
+    return [name for name, each in metrics.items() if each.compared and met.issuperset(each.needs)]
+
+
+def figures_of_samples(
+    comparison: Comparison, metrics: Iterable[Metric], progress: Progress | None = None
+) -> dict[str, dict[str, float | None]]:
+    """The figures of metrics that want it so, for samples of the real rows in the place of the synthetic table."""
+    progress = progress or Progress()
+    wanted = [metric for metric in metrics if metric.beside_samples]
+    found: dict[str, dict[str, float | None]] = {}
+    for name in SAMPLES if wanted else ():
+        with progress.phase(f"{SAMPLES[name]} of the real rows"):
+            sampled = beside(comparison, name, comparison.seed)
+            answers = [(metric, metric.compute(sampled)) for metric in wanted]
+            found[name] = {figure: answer[figure] for metric, answer in answers for figure in metric.figures}
+    return found
+
+
+def _about_values(comparison: Comparison) -> dict[str, Any]:
+    """How many rows gave values, and by column the shares of those that do not fit the schema, where there are any."""
+    tables = dict(zip(("real", "synthetic"), comparison.values, strict=True))
+    left_out = {
+        name: {what: len(table.columns[name].misfits) / table.rows for what, table in tables.items()}
+        for name in comparison.encoding.columns
+        if any(len(table.columns[name].misfits) for table in tables.values())
+    }
+    return {"rows_of_values": {what: table.rows for what, table in tables.items()}, "left_out": left_out}
 
 
 def settled_metrics(
@@ -101,7 +174,12 @@ def settled_metrics(
 
     Refused where they and the named columns do not go together.
     """
-    given = {"target": target is not None, "identifiers": bool(identifiers)}
+    given = {
+        "target": target is not None,
+        "identifiers": bool(identifiers),
+        "to be named": wanted is not None,
+        "values": True,
+    }
     known = {name: find(name) for name in METRICS}
     if wanted is None:
         able = classifier.available() or given["target"]  # a target asks for a machine, so its lack is worth a word
@@ -109,7 +187,13 @@ def settled_metrics(
         wanted = [name for name, metric in known.items() if all(given[need] for need in metric.needs)]
     if not wanted:
         raise OptionError("no-metric", f"no metric was named; metrics: {listing(METRICS, 20)}.")
-    asked = {x if isinstance(x, str) else x.name: find(x) if isinstance(x, str) else x for x in wanted}
+    distinct = {x if isinstance(x, str) else id(x): find(x) if isinstance(x, str) else x for x in wanted}
+    [(name, times)] = Counter(metric.name for metric in distinct.values()).most_common(1)
+    if times > 1:
+        raise OptionError(
+            "metric-name-taken", f'{times} metrics are called "{name}"; a report holds one of a name. Name one of them.'
+        )
+    asked = {key if isinstance(key, str) else metric.name: metric for key, metric in distinct.items()}
     for metric in asked.values():
         for need in metric.needs:
             if need == "scikit-learn":
@@ -126,6 +210,20 @@ def settled_metrics(
     return settled
 
 
+def _rows_again(real: Any, synthetic: Any, encoding: Encoding) -> Callable[[], tuple[pa.Table, pa.Table]] | None:
+    """Both tables' rows as they stand in their files; None where one of them can be read but once."""
+    if not all(isinstance(given, str | Path) for given in (real, synthetic)):
+        return None
+    import pyarrow as pa
+
+    def read() -> tuple[pa.Table, pa.Table]:
+        sources = open_source(real), open_synthetic(synthetic)
+        first, second = (pa.Table.from_batches(list(source.batches(encoding.columns))) for source in sources)
+        return first, second
+
+    return read
+
+
 def shown_figures(metrics: Iterable[Metric]) -> dict[str, Figure]:
     """The figures of the metrics in order; what several of them give comes after the last of these."""
     shown: dict[str, Figure] = {}
@@ -140,12 +238,13 @@ def shown_figures(metrics: Iterable[Metric]) -> dict[str, Figure]:
     return shown
 
 
-def _settled(schema: Schema | str | Path) -> Schema:
+def _settled(schema: Schema | str | Path | Sequence[str | Path]) -> Schema:
     """The schema, with a domain that is complete."""
     from hedgerow.schema import Schema
 
     if not isinstance(schema, Schema):
-        schema = _release_schema(schema) if Path(schema).suffix == ".release" else Schema.load(schema)
+        of_release = isinstance(schema, str | Path) and Path(schema).suffix == ".release"
+        schema = _release_schema(str(schema)) if of_release else Schema.load(schema)
     try:
         schema.encoding()
     except SchemaError as problem:

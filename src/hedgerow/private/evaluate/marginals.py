@@ -126,13 +126,13 @@ TVD1 = distance(
     Figure(
         "single columns", "mean distance of one-way marginals; 0 the same, 1 nothing in common", degree=1, headline=True
     ),
+    compared=True,
 )
-TVD2 = distance("tvd2", tvd2, Figure("pairs", "mean distance of two-way marginals", degree=2, headline=True))
-TVD3 = distance("tvd3", tvd3, Figure("triples", "mean distance of three-way marginals", degree=3, headline=True))
-K_MARGINAL = distance(
-    "k_marginal",
-    k_marginal,
-    Figure("k-marginal", "NIST's score on pairs; 1000 is perfect", "score", degree=2, best="high"),
+TVD2 = distance(
+    "tvd2", tvd2, Figure("pairs", "mean distance of two-way marginals", degree=2, headline=True), compared=True
+)
+TVD3 = distance(
+    "tvd3", tvd3, Figure("triples", "mean distance of three-way marginals", degree=3, headline=True), compared=True
 )
 
 
@@ -142,3 +142,9 @@ def _worst(comparison: Comparison) -> dict[str, Any]:
 
 
 WORST = Metric("worst", _worst, {"worst": Figure("worst triple", "largest distance of a three-way marginal", degree=3)})
+K_MARGINAL = distance(
+    "k_marginal",
+    k_marginal,
+    Figure("k-marginal", "NIST's score on pairs; 1000 is perfect", "score", degree=2, best="high"),
+    compared=True,
+)

@@ -5,18 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
 
 from hedgerow.coded.domain import CodedTable, Domain, Marginal
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from hedgerow.private.evaluate.raw import RawTable
     from hedgerow.schema import Encoding
 
 MOST_MARGINALS = 2_000
 """Where a table has more marginals of a degree than this, a sample of so many stands for all."""
 Distance = Callable[[CodedTable, CodedTable, Domain, int], float | None]
 """(real, synthetic, domain, seed) → a number."""
-Need = Literal["target", "identifiers", "scikit-learn"]
+Need = Literal["target", "identifiers", "scikit-learn", "to be named", "values"]
+"""What has to be named, or installed; a metric that needs to be named itself is left out of "all"."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,12 @@ class Figure:
     """Which values are good; "" where neither end is."""
     about: Literal["likeness", "risk", "real rows"] = "likeness"
     """How alike the tables are, how far rows of one give away rows of the other, or the real table by itself."""
+    words: str = ""
+    """A sentence for readers without statistics, with {} where the value stands as a percentage."""
+
+    def sentence(self, value: float) -> str:
+        """The value in words."""
+        return self.words.format(percentage(value))
 
     def text(self, value: float | None) -> str:
         """The value as people read it."""
@@ -68,6 +81,19 @@ class Comparison:
     identifiers: tuple[str, ...] = ()
     name: str = "table"
     """What the real table is called."""
+    raw_tables: tuple[RawTable, RawTable] | None = None
+    """The values of the real and the synthetic rows, where they were read."""
+    raw: Callable[[], tuple[pa.Table, pa.Table]] | None = None
+    """The rows of both tables as they stand in their files, for scores that are defined on them."""
+
+    @cached_property
+    def values(self) -> tuple[RawTable, RawTable]:
+        """The values of the real and of the synthetic rows; drawn from the codes where only those are there."""
+        from hedgerow.private.evaluate.raw import drawn_from
+
+        if self.raw_tables is not None:
+            return self.raw_tables
+        return drawn_from(self.real, self.encoding, self.seed), drawn_from(self.synthetic, self.encoding, self.seed)
 
     @property
     def domain(self) -> Domain:
@@ -82,6 +108,13 @@ class Comparison:
     def ordered(self) -> dict[str, int]:
         """The ordered attributes, with the number of codes that are in order."""
         return {name: length for name in self.domain.names if (length := self.encoding.ordered(name)) > 0}
+
+    def rows(self) -> tuple[pa.Table, pa.Table]:
+        """The real and the synthetic rows; where their files cannot be read again, values drawn from their codes."""
+        if self.raw is not None:
+            return self.raw()
+        rng = np.random.default_rng(self.seed)
+        return self.encoding.decode(self.real, rng), self.encoding.decode(self.synthetic, rng)
 
     @property
     def label(self) -> Marginal:
@@ -105,11 +138,21 @@ class Metric:
     figures: Mapping[str, Figure]
     """What `compute` gives, by the names under which a report holds it."""
     needs: tuple[Need, ...] = field(default=())
-    """What has to be named, or installed."""
+    """What has to be named, or installed; "values" where it looks at values and not only at codes."""
     draws: bool = False
     """Whether it looks at rows that the seed draws: then another order of the rows is like another seed."""
+    compared: bool = False
+    """Whether a comparison computes it where no metrics are named and its needs are met."""
+    beside_samples: bool = False
+    """Whether the same figures for samples of the real rows stand beside its own."""
 
 
-def distance(name: str, compute: Distance, figure: Figure, draws: bool = False) -> Metric:
+def percentage(share: float) -> str:
+    """A share as people say it: 12.3 %, 0.25 %."""
+    percent = 100 * share
+    return f"{percent:.1f} %" if abs(percent) >= 1 or percent == 0 else f"{percent:.2g} %"
+
+
+def distance(name: str, compute: Distance, figure: Figure, draws: bool = False, compared: bool = False) -> Metric:
     """The metric that is one number, of the name of the metric."""
-    return Metric(name, lambda c: {name: compute(*c.tables, c.seed)}, {name: figure}, draws=draws)
+    return Metric(name, lambda c: {name: compute(*c.tables, c.seed)}, {name: figure}, draws=draws, compared=compared)

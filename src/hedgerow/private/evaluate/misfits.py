@@ -41,7 +41,7 @@ class Misfits:
 
 def count_misfits(batches: Iterable[pa.RecordBatch], schema: Schema) -> list[Misfits]:
     """Misfits of every column and group, in order. No value is kept."""
-    encoding = _settled(schema).encoding()
+    encoding = schema.settled().encoding()
     empty = pa.RecordBatch.from_pylist([], encoding.arrow_schema)
     counted: dict[tuple[str, ...], Misfits] = {}
     for batch in chain([empty], batches):  # a table without rows has columns too
@@ -83,14 +83,6 @@ class Unnamed:
                 self.rows += batch.num_rows
                 self.nobody += self._spelled(batch.column(self.column)).null_count
             yield batch
-
-
-def _settled(schema: Schema) -> Schema:
-    """The schema with what still waits for discovery filled in by one cell: its bounds count, its cells do not."""
-    data = schema.with_stand_ins(1).to_dict()
-    if "groups" in data:
-        data["groups"] = [group for group in data["groups"] if group["allowed"] != "public"]
-    return Schema.from_dict(data)
 
 
 def _fates(schema: Schema, misfits: Misfits) -> str:

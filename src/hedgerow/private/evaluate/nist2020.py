@@ -16,11 +16,13 @@ import numpy.typing as npt
 
 from hedgerow.coded.domain import IntArray
 from hedgerow.errors import TableError
+from hedgerow.private.evaluate.metric import Comparison, Figure, Metric
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from hedgerow.schema import Schema
+    from hedgerow.schema.column import Column
 
 WORST = 2.0
 """The L1 distance of two densities that share nothing, and of one to an empty table."""
@@ -36,14 +38,18 @@ Columns = Mapping[str, IntArray]
 
 def columns_of(table: pa.Table, schema: Schema) -> Columns:
     """Each column's own codes (the cells of its bins), whether or not the schema puts it in a group."""
-    lacking = [name for name in schema.columns if name not in table.column_names]
+    return coded_columns(table, schema.columns)
+
+
+def coded_columns(table: pa.Table, declared: Mapping[str, Column]) -> Columns:
+    lacking = [name for name in declared if name not in table.column_names]
     if lacking:
         raise TableError(
             "missing-column", f'the score needs every column that the schema declares; the table lacks "{lacking[0]}".'
         )
     whole = table.combine_chunks()
     coded = {}
-    for name, column in schema.columns.items():
+    for name, column in declared.items():
         array = whole.column(name)
         codes = column.encode(array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()).codes
         coded[name] = np.asarray(codes[0], dtype=np.int64)
@@ -188,3 +194,36 @@ def _persons(table: pa.Table, person: str) -> IntArray:
 
 def _sizes(ours: Columns, theirs: Columns, names: Sequence[str]) -> list[int]:
     return [1 + max(int(columns[name].max()) for columns in (ours, theirs) if len(columns[name])) for name in names]
+
+
+# ------------------------------------------------------------ as a metric
+
+
+SEGMENTS = ("PUMA", "YEAR")
+
+
+def _score(comparison: Comparison) -> dict[str, float | None]:
+    """The score of sprint 2 for two tables with places and years, and nothing for others."""
+    declared = comparison.encoding.declared
+    others = [name for name in declared if name not in SEGMENTS]
+    if not set(SEGMENTS) <= declared.keys() or len(others) < 2:
+        return {"nist2020": None}
+    real, synthetic = (coded_columns(rows, declared) for rows in comparison.rows())
+    pairs = random_pairs(others, np.random.default_rng(123_456 + comparison.seed))
+    return {"nist2020": k_marginal_score(real, synthetic, SEGMENTS, pairs, PENALTY)}
+
+
+NIST2020 = Metric(
+    "nist2020",
+    _score,
+    {
+        "nist2020": Figure(
+            "2020 score",
+            "of sprint 2 of NIST's 2020 challenge (of 1,000); for tables with PUMA and YEAR",
+            "score",
+            best="high",
+        )
+    },
+    needs=("to be named",),
+    draws=True,
+)

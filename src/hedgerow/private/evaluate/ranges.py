@@ -97,7 +97,10 @@ def _count(table: CodedTable, rows: int, query: RangeQuery) -> int:
 
 
 RANGE3 = distance(
-    "range3", range3, Figure("ranges, 3", "mean squared error of range queries on 3 attributes", "square")
+    "range3",
+    range3,
+    Figure("ranges, 3", "mean squared error of range queries on 3 attributes", "square"),
+    compared=True,
 )
 RANGE5 = distance(
     "range5", range5, Figure("ranges, 5", "mean squared error of range queries on 5 attributes", "square")

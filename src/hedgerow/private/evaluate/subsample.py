@@ -65,4 +65,5 @@ SUBSAMPLE = distance(
         best="high",
     ),
     draws=True,
+    compared=True,
 )

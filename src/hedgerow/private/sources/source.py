@@ -1,20 +1,21 @@
 """Ways into a table: files, frames, Arrow streams, databases. Names come from metadata, rows come in batches.
 
-No type is ever inferred from rows: a CSV's columns are text, other formats bring their types with them. What the
-readers below us say about bad input may quote rows, so their words are never passed on; ours name the file at most.
+No type is ever inferred from rows: the columns of a text file are text, other formats bring their types with them. How
+a file is written (delimiter, encoding, decimal sign) follows from its name and from what is declared, never from rows.
+What the readers below us say about bad input may quote rows, so their words are never passed on; ours name the file at
+most.
 """
 
 from __future__ import annotations
 
 import codecs
 import csv
-import gzip
 import io
 import os
 import re
 import sys
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -22,9 +23,12 @@ from typing import Any, Protocol, runtime_checkable
 import pyarrow as pa
 
 from hedgerow.errors import TableError
+from hedgerow.private.engines.elsewhere import engine_elsewhere, open_elsewhere, rows_elsewhere
 from hedgerow.private.engines.sql.location import is_url, open_database
 from hedgerow.private.identity import spelled_objects
 from hedgerow.private.sources.validation import validated
+from hedgerow.schema.draft.labels import LABELLED
+from hedgerow.schema.file import Cleaning, File, Written
 from hedgerow.schema.header import refuse_lacking, refuse_twice
 from hedgerow.schema.spreadsheets import unguarded, unguarded_name
 
@@ -32,11 +36,21 @@ BATCH_ROWS = 1 << 16
 _CSV_BLOCK = 1 << 22
 _LONGEST_HEADER = 1 << 20
 _ARROW_FILE = b"ARROW1"
-_SUFFIXES = "a .csv, .csv.gz, .parquet, .arrow or .feather file or a folder of .parquet files"
+DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
+"""Text files by their ending, and what separates their fields unless something else is declared."""
+_PACKED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
+_WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+_LIKELY = {";": "semicolon", "\t": "tab", "|": "pipe", ",": "comma"}
+_SUFFIXES = (
+    "a .csv, .tsv or .txt file (also packed: .gz, .zst), a .parquet, .arrow or .feather file, a folder of .parquet "
+    f"files, a workbook (.xlsx), or a file of SPSS, Stata or SAS ({', '.join(LABELLED)})"
+)
 _KINDS = (
     f"the path of {_SUFFIXES}, the URL of a table in a database, a pandas or polars frame, or anything with the Arrow "
     "C stream interface"
 )
+PLAIN = Written()
+"""Comma-separated UTF-8, and values as they stand."""
 
 
 class Source(Protocol):
@@ -65,10 +79,32 @@ def by_person(source: Source, person: str | None) -> Source:
     return source.by_person(person) if person is not None and isinstance(source, NamingSource) else source
 
 
-def open_source(table: Any) -> Source:
-    """The way into `table`: a path, a URL, a pandas or polars frame, or anything with the Arrow C stream interface."""
+def open_source(table: Any, written: Written = PLAIN, *, memory: int = 4 << 30) -> Source:
+    """The way into `table`: a path, a URL, a pandas or polars frame, or anything with the Arrow C stream interface.
+
+    `written` is how it is written, as declared. `memory` is what the run may take, and bounds what a workbook or a file
+    of a statistical package may take while it is read.
+    """
+    if is_url(table):
+        refuse_strip(written)
+    source = _open(table, written.file, memory)
+    return CleanedSource(source, written.columns) if written.columns and not is_url(table) else source
+
+
+def refuse_strip(written: Written) -> None:
+    """A database gives its values as they are."""
+    stripped = [name for name, cleaning in written.columns.items() if cleaning.strip]
+    if stripped:
+        raise TableError(
+            "strip-in-database",
+            f'`strip`, for the column "{stripped[0]}", is for files; a database gives values as they are. Hint: name a '
+            "view in which the column is a number.",
+        )
+
+
+def _open(table: Any, file: File, memory: int) -> Source:
     if isinstance(table, str | os.PathLike):
-        return _open_path(os.fspath(table))
+        return _open_path(os.fspath(table), file, memory)
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(table, pandas.DataFrame):
         return FrameSource(table)
@@ -79,10 +115,17 @@ def open_source(table: Any) -> Source:
     raise TableError("unknown-table-kind", f"a table cannot be read from a {type(table).__name__}; give {_KINDS}.")
 
 
+def header_of(table: Any, written: Written = PLAIN) -> tuple[str, ...]:
+    """The column names of a table, from its header or metadata alone; also where no row may leave."""
+    if engine_elsewhere(table) is not None:
+        return open_elsewhere(table).header()
+    return open_source(table, written).header()
+
+
 def open_synthetic(table: Any) -> Source:
-    """The way into a table that we, or somebody else, made: text is what it was before we wrote it."""
+    """The way into a table that we, or somebody else, made: plain, and text is what it was before we wrote it."""
     source = open_source(table)
-    return UnguardedSource(source) if isinstance(source, CsvSource) else source
+    return UnguardedSource(source) if isinstance(source, TextSource) else source
 
 
 def described(table: Any) -> str:
@@ -96,9 +139,9 @@ def parquet_files(folder: Path) -> list[Path]:
     return sorted(file for file in folder.rglob("*.parquet") if not _hidden(file.relative_to(folder)))
 
 
-def _open_path(given: str) -> Source:
+def _open_path(given: str, file: File, memory: int) -> Source:
     if is_url(given):
-        return open_database(given)
+        return open_database(given) if engine_elsewhere(given) is None else rows_elsewhere(given)
     path = Path(given)
     if not path.exists():
         raise TableError("no-such-table", f'the table "{path}" does not exist.')
@@ -107,15 +150,23 @@ def _open_path(given: str) -> Source:
         if not files:
             raise TableError("no-parquet", f'the folder "{path}" holds no .parquet file.')
         return ParquetSource(path, files)
-    name = path.name.lower()
     if path.stat().st_size == 0:
         raise TableError("empty-file", f'the table "{path}" is an empty file.')
-    if name.endswith((".csv", ".csv.gz")):
-        return CsvSource(path)
-    if name.endswith((".parquet", ".pq")):
+    name, packed = path.name.lower(), None
+    for ending, how in _PACKED.items():
+        if name.endswith(ending):
+            name, packed = name.removesuffix(ending), how
+    ending = Path(name).suffix
+    if ending in DELIMITERS:
+        return TextSource(path, file, DELIMITERS[ending], packed)
+    if packed is None and ending in (".parquet", ".pq"):
         return ParquetSource(path, [path])
-    if name.endswith((".arrow", ".feather", ".ipc")):
+    if packed is None and ending in (".arrow", ".feather", ".ipc"):
         return IpcSource(path)
+    if packed is None and ending in (*_WORKBOOKS, *LABELLED):
+        from hedgerow.private.sources.apart import ApartSource
+
+        return ApartSource(path, file, memory)
     raise TableError(
         "unknown-table-kind",
         f'the kind of table "{path}" cannot be told from its name; give {_SUFFIXES}.',
@@ -126,45 +177,74 @@ def _hidden(path: Path) -> bool:
     return any(part.startswith((".", "_")) for part in path.parts)
 
 
-class CsvSource:
-    """A comma-separated UTF-8 file with a header line; every column is text, an empty field is empty text."""
+class TextSource:
+    """A text file with a header line, its fields separated by one sign; every column is text, an empty field too.
 
-    def __init__(self, path: Path):
+    Read in blocks, unpacked on the way: a packed file of any size takes no more memory than another.
+    """
+
+    def __init__(self, path: Path, file: File, delimiter: str, packed: str | None):
         self._path = path
         self._what = f'the table "{path}"'
-        self._packed = path.name.lower().endswith(".gz")
-        self._header = unique_names(self._read_header(), self._what)
+        self._packed = packed
+        self._delimiter = file.delimiter or delimiter
+        self._encoding = file.encoding or "utf-8"
+        names = self._read_header()
+        if file.delimiter is None:
+            self._refuse_unsplit(names)
+        self._header = unique_names(names, self._what)
 
     def header(self) -> tuple[str, ...]:
         return self._header
 
+    def _opened(self) -> Any:
+        return pa.input_stream(str(self._path), compression=self._packed)
+
     def _read_header(self) -> list[str]:
-        """The first record that is not blank. Bytes beyond it are not decoded."""
-        with _reading(self._what), gzip.open(self._path) if self._packed else self._path.open("rb") as file:
-            line = b""
-            while (more := file.readline(_LONGEST_HEADER)) and len(line) < _LONGEST_HEADER:
-                line += more
-                if line.strip() and line.count(b'"') % 2 == 0:
-                    break
-            text = line.decode("utf-8-sig", "surrogateescape").lstrip("\r\n")
-            records = csv.reader(io.StringIO(text, newline=""))
+        """The first record that is not blank. Of what follows nothing is looked at but whether it is there."""
+        decoder = codecs.getincrementaldecoder(self._encoding)("replace")
+        text, end, first = "", None, b""
+        with _reading(self._what), self._opened() as file:
+            while end is None and len(text) < _LONGEST_HEADER and (piece := file.read(1 << 16)):
+                first = first or piece[:4]
+                text += decoder.decode(piece)
+                end = _end_of_record(text)
+            rest = text[end:] if end is not None else ""
+            records = csv.reader(io.StringIO(text[:end].lstrip("\ufeff\r\n"), newline=""), delimiter=self._delimiter)
             names = next(records, [])
-            self._header_alone = not file.read(1) and next(records, None) is None
+            self._header_alone = not rest and not file.read(1) and next(records, None) is None
         if not names:
             raise TableError("no-header", f"{self._what} has no header line.")
-        if any("\0" in name or not _encodable(name) for name in names):
-            raise TableError("not-utf8", f'the header of "{self._path}" is not UTF-8 text; save the file as UTF-8.')
+        if any("\0" in name or "\ufffd" in name for name in names):
+            hint = "utf-16" if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "windows-1252"
+            raise TableError(
+                "wrong-encoding",
+                f'the header of "{self._path}" is not {self._encoding.upper()} text. Hint: if it is {hint}, add --file '
+                f"encoding={hint}, or file: {{encoding: {hint}}} to the schema.",
+            )
         return names
 
+    def _refuse_unsplit(self, names: Sequence[str]) -> None:
+        """One column, whose name holds what may well separate several: it was not read rightly."""
+        found = {sign: names[0].count(sign) for sign in _LIKELY if sign in names[0]} if len(names) == 1 else {}
+        if found:
+            sign = max(found, key=lambda each: found[each])
+            shown, named = f'"{sign}"' if sign.isprintable() else "a tab", _LIKELY[sign]
+            raise TableError(
+                "wrong-delimiter",
+                f"{self._what} has one column where {_LIKELY[self._delimiter]}s separate columns; its delimiter is "
+                f"probably {shown}. Hint: add --file delimiter={named}, or file: {{delimiter: {named}}} to the schema; "
+                f"--file delimiter={_LIKELY[self._delimiter]} if it is one column.",
+            )
+
     def _refuse_damage(self) -> None:
-        """A quote that is never closed would swallow the rest of the table into one field; text must be UTF-8."""
+        """A quote that is never closed would swallow the rest of the table into one field; letters must be letters."""
         quotes = 0
-        decoder = codecs.getincrementaldecoder("utf-8")()
-        with _reading(self._what), gzip.open(self._path) if self._packed else self._path.open("rb") as file:
+        decoder = codecs.getincrementaldecoder(self._encoding)()
+        with _reading(self._what), self._opened() as file:
             while piece := file.read(1 << 22):
-                quotes += piece.count(b'"')
-                _refuse_bytes(decoder, piece, self._what)
-            _refuse_bytes(decoder, b"", self._what)
+                quotes += _decoded(decoder, piece, self._what, self._encoding).count('"')
+            _decoded(decoder, b"", self._what, self._encoding)
         if quotes % 2:
             raise TableError("open-quote", f"{self._what} has a quote that is never closed.")
 
@@ -175,13 +255,16 @@ class CsvSource:
         if self._header_alone:  # which Arrow takes for damage where no line end follows
             return
         self._refuse_damage()
-        with _reading(self._what, "it must be UTF-8 text with comma-separated fields"):
+        named = f"{_LIKELY[self._delimiter]}-separated" if self._delimiter in _LIKELY else "separated"
+        with _reading(self._what, f"it must be {self._encoding.upper()} text with {named} fields"):
             try:
                 reader = arrow_csv.open_csv(
-                    pa.input_stream(self._path, compression="gzip" if self._packed else None),
-                    read_options=arrow_csv.ReadOptions(use_threads=False, block_size=_CSV_BLOCK),
+                    self._opened(),
+                    read_options=arrow_csv.ReadOptions(
+                        use_threads=False, block_size=_CSV_BLOCK, encoding=self._encoding
+                    ),
                     parse_options=arrow_csv.ParseOptions(
-                        newlines_in_values=True, ignore_empty_lines=len(self._header) > 1
+                        delimiter=self._delimiter, newlines_in_values=True, ignore_empty_lines=len(self._header) > 1
                     ),
                     convert_options=arrow_csv.ConvertOptions(
                         include_columns=wanted,
@@ -198,14 +281,47 @@ class CsvSource:
                 raise TableError(
                     "ragged-row",
                     f"row {row} of {self._what} has {got} fields where the header has {expected}. "
-                    "Hint: a field that holds a comma must stand in quotes.",
+                    f"Hint: a field that holds a {_LIKELY.get(self._delimiter, 'delimiter')} must stand in quotes.",
                 ) from None
+
+
+def _end_of_record(text: str) -> int | None:
+    """Where the first record that is not blank ends; None where it goes on. Quotes may hold line ends."""
+    begin = quotes = 0
+    while end := text.find("\n", begin) + 1:
+        quotes += text.count('"', begin, end)
+        if quotes % 2 == 0 and text[:end].strip("\ufeff \t\r\n"):
+            return end
+        begin = end
+    return None
+
+
+class CleanedSource:
+    """A table some of whose columns are written with signs, or with another decimal sign."""
+
+    def __init__(self, source: Source, columns: Mapping[str, Cleaning]):
+        self._source = source
+        self._columns = columns
+
+    def by_person(self, person: str) -> CleanedSource:
+        return CleanedSource(by_person(self._source, person), self._columns)
+
+    def header(self) -> tuple[str, ...]:
+        return self._source.header()
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        for batch in self._source.batches(columns):
+            cleaned = [
+                self._columns[name](array) if name in self._columns else array
+                for name, array in zip(batch.schema.names, batch.columns, strict=True)
+            ]
+            yield pa.RecordBatch.from_arrays(cleaned, names=batch.schema.names)
 
 
 class UnguardedSource:
     """A CSV file that we wrote: the apostrophes in front of what looks like a formula are taken off."""
 
-    def __init__(self, source: CsvSource):
+    def __init__(self, source: TextSource):
         self._source = source
         self._written = {unguarded_name(name): name for name in source.header()}
 
@@ -377,11 +493,15 @@ class StreamSource:
         return pa.RecordBatchReader.from_stream(self._table)
 
 
-def _refuse_bytes(decoder: codecs.IncrementalDecoder, piece: bytes, what: str) -> None:
+def _decoded(decoder: codecs.IncrementalDecoder, piece: bytes, what: str, encoding: str) -> str:
     try:
-        decoder.decode(piece, final=not piece)
-    except UnicodeDecodeError:
-        raise TableError("not-utf8", f"{what} is not UTF-8 text; save it as UTF-8.") from None
+        return decoder.decode(piece, final=not piece)
+    except UnicodeError:
+        raise TableError(
+            "wrong-encoding",
+            f"{what} is not {encoding.upper()} text. Hint: save it as UTF-8, or say how it is written, for example "
+            "--file encoding=windows-1252.",
+        ) from None
 
 
 def _sliced(batches: Any) -> Iterator[pa.RecordBatch]:
@@ -398,14 +518,6 @@ def unique_names(names: Sequence[str], what: str) -> tuple[str, ...]:
 def wanted_columns(columns: Sequence[str], header: Sequence[str], what: str) -> list[str]:
     refuse_lacking(header, columns, columns, what)
     return list(columns)
-
-
-def _encodable(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 @contextmanager

@@ -10,19 +10,11 @@ from hedgerow.schema.schema import TODO
 Declaration: TypeAlias = dict[str, Any]
 Findings: TypeAlias = dict[str, Declaration]
 
+RANGE = "range alone"
+"""Marks bounds that say nothing of which values between them occur; never written."""
 _ORDER = (
-    "type",
-    "values",
-    "min",
-    "max",
-    "size",
-    "decimals",
-    "bins",
-    "step",
-    "special",
-    "ordered",
-    "missing",
-    "other",
+    *("type", "values", "dtype", "min", "max", "size", "decimals", "bins", "step"),
+    *("format", "special", "ordered", "missing", "other"),
     "source",
 )
 _NEEDED = {
@@ -37,7 +29,14 @@ _NEEDED = {
 
 
 def merge(first: Declaration, later: Declaration) -> Declaration:
-    """What the first source says wins; a later one fills the gaps, unless it speaks of another type."""
+    """What the first source says wins; a later one fills the gaps, unless it speaks of another type.
+
+    A list of codes says more than a range alone, whichever comes first; the end of the range is one of the codes.
+    """
+    for about, other in ((first, later), (later, first)):
+        if RANGE in about and "values" in other:
+            end = [] if spell(about["max"]) in other["values"] else [spell(about["max"])]
+            return {**other, "values": [*other["values"], *end]}
     if "type" in first and "type" in later and first["type"] != later["type"]:
         return first
     return {**later, **first}
@@ -45,6 +44,7 @@ def merge(first: Declaration, later: Declaration) -> Declaration:
 
 def complete(declaration: Declaration) -> Declaration:
     """The declaration in its usual order, TODO where a person must decide."""
+    declaration = {key: value for key, value in declaration.items() if key != RANGE}
     kind = declaration.get("type", TODO)
     filled = {"type": kind, **dict.fromkeys(_NEEDED.get(kind, ()), TODO), **declaration}
     return {key: filled[key] for key in sorted(filled, key=_ORDER.index)}

@@ -1,4 +1,4 @@
-"""Descriptors in JSON: Frictionless packages and table schemas, CSVW metadata, JSON Schema."""
+"""Descriptors in JSON: Frictionless packages and table schemas, CSVW metadata, JSON Schema, a contest's own files."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from hedgerow.errors import OptionError
 from hedgerow.schema.draft.declaration import Declaration, Findings, number, spell
+from hedgerow.schema.draft.specs import families_in, is_specification, read_cities, read_specification
 
 _FRICTIONLESS = {
     "string": "category", "integer": "integer", "number": "number", "boolean": "boolean", "date": "date",
@@ -25,7 +26,7 @@ _ALTERNATIVES = re.compile(r"^\^?\(?([^\\()\[\]{}.*+?^$|]+(?:\|[^\\()\[\]{}.*+?^
 
 
 def read_descriptor(path: Path) -> Findings:
-    """The columns of whichever of the three kinds this is."""
+    """The columns of whichever of the kinds this is."""
     try:
         data = json.loads(path.read_text(encoding="utf-8-sig"))
     except (UnicodeDecodeError, json.JSONDecodeError):
@@ -37,10 +38,15 @@ def read_descriptor(path: Path) -> Findings:
             return _csvw(data)
         if "properties" in data:
             return read_json_schema(data)
+        if is_specification(data):
+            return read_specification(data, path.name)
+    if families_in(data) is not None:
+        return read_cities(data)
     raise OptionError(
         "unknown-descriptor",
         f'"{path.name}" is no descriptor that can be read: a Frictionless one has `resources` or `fields`, '
-        "a CSVW one `tableSchema` or `tables`, a JSON Schema `properties`.",
+        "a CSVW one `tableSchema` or `tables`, a JSON Schema `properties`; a specification says of every column its "
+        "type and its max, a file of cities the state of every code.",
     )
 
 

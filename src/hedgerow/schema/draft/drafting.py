@@ -8,16 +8,39 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.errors import OptionError, SchemaError, TableError, listing, standing
-from hedgerow.schema.document import Flow, write_yaml
+from hedgerow.schema.document import Block, Flow, write_yaml
 from hedgerow.schema.draft.catalogue import read_catalogue
 from hedgerow.schema.draft.codebook import read_codebook
 from hedgerow.schema.draft.declaration import Declaration, Findings, complete, find, is_complete, merge
 from hedgerow.schema.draft.descriptors import read_descriptor
+from hedgerow.schema.draft.ipums import read_ipums
 from hedgerow.schema.draft.labels import LABELLED, read_labels
 from hedgerow.schema.draft.models import read_model
 from hedgerow.schema.draft.public_table import read_public_table
+from hedgerow.schema.file import File, plain_file
+from hedgerow.schema.header import is_nameless, refuse_row
 from hedgerow.schema.schema import TODO, Schema
 
+EXAMPLES = {
+    "integer": ("{type: integer, min: 0, max: 115}", "whole numbers; bounds that hold for anybody"),
+    "number": ("{type: number, min: 0, max: 1e6, bins: 50}", "numbers, in as many equal bins, or bins: private"),
+    "category": (
+        "{type: category, values: [low, mid, high], ordered: true}",
+        "listed values; values: private finds them",
+    ),
+    "boolean": ("{type: boolean, missing: true}", "yes or no; missing: true where a value can be missing"),
+    "date": (
+        "{type: date, min: 1900-01-01, max: 2029-12-31, step: month}",
+        "days, by day, week, month, quarter or year",
+    ),
+    "datetime": ("{type: datetime, min: 2024-01-01, max: 2024-01-31, step: hour}", "moments"),
+    "code": ("{type: code, size: 18}", "numbers 0 … size − 1 that stand for something"),
+    "id": ('{type: id, pattern: "C-######"}', "never read: fresh keys, numbered; without a pattern UUIDs"),
+    "text": ("{type: text}", "never read: left out, or the same constant: in every row"),
+    "fake": ("{type: fake, what: email}", "never read: invented names, emails, phones, addresses"),
+}
+"""A declaration of each type, for those who fill in a draft, and what it is for."""
+_ONE_LINE = 1 << 30
 Batches = Callable[[str], Iterable[Any]]
 """Opens a table that is public and gives its Arrow batches."""
 
@@ -38,26 +61,39 @@ class Draft:
 
 
 def draft_schema(
-    header: Sequence[str], sources: Sequence[str], *, dataset: str | None = None, public_batches: Batches | None = None
+    header: Sequence[str],
+    sources: Sequence[str],
+    *,
+    dataset: str | None = None,
+    file: File | None = None,
+    public_batches: Batches | None = None,
 ) -> Draft:
-    """Names come from the header, domains from the sources (earlier ones win), never from the private rows."""
+    """Names come from the header, domains from the sources (earlier ones win), never from the private rows.
+
+    `file` is how the table is written, which the schema then says.
+    """
     with standing(lambda: "Nothing was written."):
-        return _drafted(header, sources, dataset, public_batches)
+        return _drafted(header, sources, dataset, file or File(), public_batches)
 
 
 def _drafted(
-    header: Sequence[str], sources: Sequence[str], dataset: str | None, public_batches: Batches | None
+    header: Sequence[str], sources: Sequence[str], dataset: str | None, file: File, public_batches: Batches | None
 ) -> Draft:
-    if len(set(header)) != len(header):
+    refuse_row(header, "the table")
+    named = [name for name in header if not is_nameless(name)]
+    if len(set(named)) != len(named):
         raise TableError(
             "duplicate-column", "the table has two columns of the same name; a schema cannot tell them apart."
         )
+    if not named:
+        raise TableError("no-column", "no column of the table has a name.")
     said = [(source, read_source(source, public_batches)) for source in sources]
-    columns = {name: complete(_put_together(name, said)) for name in header}
+    columns = {name: complete(_put_together(name, said)) for name in named}
     for name, declaration in columns.items():
         _check(name, declaration)
     waiting = tuple(name for name, declaration in columns.items() if not is_complete(declaration))
-    return Draft(_write(dataset, columns, sources), tuple(columns), waiting)
+    text = _write(dataset, file, columns, sources, len(header) - len(named))
+    return Draft(text, tuple(columns), waiting)
 
 
 def read_source(source: str, public_batches: Batches | None) -> Findings:
@@ -78,6 +114,7 @@ def _reader(path: Path) -> Callable[[Path], Findings]:
     readers: dict[str, Callable[[Path], Findings]] = {
         ".csv": read_codebook,
         ".tsv": read_codebook,
+        ".cbk": read_ipums,
         ".json": read_descriptor,
         ".sql": read_catalogue,
         **dict.fromkeys(LABELLED, read_labels),
@@ -112,16 +149,24 @@ def _check(name: str, declaration: Declaration) -> None:
         raise SchemaError(error.code, f"{declaration.get('source', 'the draft')}: {error}") from None
 
 
-def _write(dataset: str | None, columns: dict[str, Declaration], sources: Sequence[str]) -> str:
+def _write(
+    dataset: str | None, file: File, columns: dict[str, Declaration], sources: Sequence[str], nameless: int
+) -> str:
+    """A line for each column, below an example of every type."""
     origin = listing((Path(source).name for source in sources), most=6) if sources else "the header alone"
     head = (
         f"# Drafted from {origin}. No row of the private table was read.\n"
         f"# Replace every {TODO}; take values and bounds from what is publicly known, not from the rows.\n"
         "# person: the column that names a person, if a person can have several rows (with max_rows_per_person)\n"
         "# ignore: [columns to leave out]\n"
+        "# A column is declared on one line, as one of:\n"
+        + "".join(f"#   name: {example:62} # {meaning}\n" for example, meaning in EXAMPLES.values())
+        + (f"# {nameless} without a name: left out.\n" if nameless else "")
     )
     data: dict[str, Any] = {"dataset": dataset} if dataset else {}
-    data["columns"] = {
-        name: TODO if declaration == {"type": TODO} else Flow(declaration) for name, declaration in columns.items()
-    }
-    return head + write_yaml(data)
+    if plain_file(file):
+        data["file"] = Flow(plain_file(file))
+    data["columns"] = Block(
+        {name: TODO if declaration == {"type": TODO} else Flow(declaration) for name, declaration in columns.items()}
+    )
+    return head + write_yaml(data, width=_ONE_LINE)

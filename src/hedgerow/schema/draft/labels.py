@@ -9,7 +9,15 @@ from typing import Any
 from hedgerow.errors import OptionError
 from hedgerow.schema.draft.declaration import Declaration, Findings, spell
 
-LABELLED = (".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xpt")
+LABELLED = {
+    ".sav": "read_sav",
+    ".zsav": "read_sav",
+    ".por": "read_por",
+    ".dta": "read_dta",
+    ".sas7bdat": "read_sas7bdat",
+    ".xpt": "read_xport",
+}
+"""Files by their ending, and what reads them."""
 _DATETIME = re.compile(r"^(DATETIME|E8601DT|YMDHMS|%TC)", re.IGNORECASE)
 _DATE = re.compile(r"^([AEJS]?DATE|MMDDYY|DDMMYY|YYMMDD|E8601DA|%TD)", re.IGNORECASE)
 _WHOLE = re.compile(r"^(F|N|COMMA|DOT)\d+(\.0)?$", re.IGNORECASE)
@@ -28,25 +36,23 @@ def _metadata(path: Path) -> Any:
         raise OptionError(
             "missing-package", "reading SPSS, Stata and SAS labels needs pyreadstat: pip install 'hedgerow[draft]'."
         ) from None
+    try:
+        read, options = how_to_read(path)
+        return getattr(pyreadstat, read)(str(path), metadataonly=True, **options)[1]
+    except Exception:  # the reader's own text could quote the file's content
+        raise OptionError("cannot-read", f'"{path.name}" cannot be read as a {path.suffix} file.') from None
+
+
+def how_to_read(path: Path) -> tuple[str, dict[str, Any]]:
+    """The function of pyreadstat that reads a file, and its options: codes that are declared as missing are kept."""
     ending = path.suffix.lower()
-    readers: dict[str, Any] = {
-        ".sav": pyreadstat.read_sav,
-        ".zsav": pyreadstat.read_sav,
-        ".por": pyreadstat.read_por,
-        ".dta": pyreadstat.read_dta,
-        ".sas7bdat": pyreadstat.read_sas7bdat,
-        ".xpt": pyreadstat.read_xport,
-    }
-    options: dict[str, Any] = {"metadataonly": True}
+    options: dict[str, Any] = {"output_format": "dict"}  # which needs no package beside pyreadstat
     if ending in (".sav", ".zsav", ".dta", ".sas7bdat"):
         options["user_missing"] = True
     catalogue = path.with_suffix(".sas7bcat")
     if ending == ".sas7bdat" and catalogue.exists():
         options["catalog_file"] = str(catalogue)
-    try:
-        return readers[ending](str(path), **options)[1]
-    except Exception:  # the reader's own text could quote the file's content
-        raise OptionError("cannot-read", f'"{path.name}" cannot be read as a {path.suffix} file.') from None
+    return LABELLED[ending], options
 
 
 def _declaration(about: Any, name: str) -> Declaration:

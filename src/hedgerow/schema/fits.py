@@ -1,0 +1,93 @@
+"""Whether values fit what is declared: the codes that a first look counts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hedgerow.coded.domain import Attribute, Domain
+from hedgerow.schema.arrays import BoolArray
+from hedgerow.schema.column import Column, Encoded
+from hedgerow.schema.encoding import Block, Encoding, Single
+from hedgerow.schema.numeric import Code
+
+if TYPE_CHECKING:
+    from hedgerow.coded.domain import IntArray
+    from hedgerow.schema.schema import Schema
+
+FITS, MISFIT = 0, 1
+
+
+def can_misfit(schema: Schema) -> bool:
+    """Whether there is anything to look for: a table of codes alone was coded by somebody who knew its cells."""
+    return bool(looked_at(schema)) and not all(isinstance(column, Code) for column in schema.columns.values())
+
+
+def looked_at(schema: Schema) -> tuple[str, ...]:
+    """The columns that a value may misfit. One with an other-cell holds every value."""
+    return tuple(name for name, column in schema.settled().columns.items() if column.layout.other is None)
+
+
+def fits(schema: Schema) -> Domain:
+    """For each column that is looked at, whether its value fits; combinations of a group are not looked at."""
+    return Domain(_fit(name) for name in looked_at(schema))
+
+
+class Looked(Encoding):
+    """The codes of a table and, beside them, whether each value fits: one pass over the rows serves both."""
+
+    def __init__(self, schema: Schema):
+        super().__init__(schema)
+        self.fits: dict[str, str] = {}
+        """For each column that is looked at, the attribute that says whether its value fits."""
+        for column in looked_at(schema):
+            self.fits[column] = _unlike(f"{column} fits", {*self.domain.names, *self.fits.values()})
+        self.blocks = tuple(each for block in self.blocks for each in self._with_fits(block))
+        self.domain = Domain(attribute for block in self.blocks for attribute in block.attributes)
+
+    def _with_fits(self, block: Block) -> list[Block]:
+        known = [(name, self._columns[name], self.fits[name]) for name in block.columns if name in self.fits]
+        if len(block.columns) == 1:
+            return [_Beside(*each) for each in known] or [block]
+        return [block, *(_Fit(*each) for each in known)]
+
+
+class _Fit(Single):
+    """One column: does its value fit?"""
+
+    def __init__(self, name: str, column: Column, fit: str):
+        super().__init__(name, column)
+        self.attributes, self.names = (_fit(fit),), (fit,)
+
+    def encode(self, batch: Any) -> Encoded:
+        outside = super().encode(batch).outside
+        return Encoded((_told(outside),), outside)
+
+
+class _Beside(Single):
+    """One column: its codes, and does its value fit?"""
+
+    def __init__(self, name: str, column: Column, fit: str):
+        super().__init__(name, column)
+        self.attributes, self.names = (*self.attributes, _fit(fit)), (*self.names, fit)
+
+    def encode(self, batch: Any) -> Encoded:
+        found = super().encode(batch)
+        return Encoded((*found.codes, _told(found.outside)), found.outside)
+
+
+def _fit(name: str) -> Attribute:
+    return Attribute(name, 2, 0)
+
+
+def _told(outside: BoolArray) -> IntArray:
+    return np.where(outside, MISFIT, FITS)
+
+
+def _unlike(name: str, taken: Collection[str]) -> str:
+    """A name that no attribute has."""
+    while name in taken:
+        name += "′"
+    return name
