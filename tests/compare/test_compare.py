@@ -148,7 +148,7 @@ def test_a_ledger_is_debited_by_every_run_and_refuses_one_too_many(place):
     done = {row["epsilon"]: row["status"] for row in rows if row["kind"] == "method"}
     assert done == {1.0: "done", 2.0: "failed"}
     records = [entry.record for entry in ledger.entries()]
-    assert sum("debit" in record for record in records) == 1
+    assert sum("debit" in record for record in records) == 2  # the look, and the run
     assert any("compare" in str(record) for record in records)  # the look at exact data is noted
 
 
@@ -166,13 +166,15 @@ def test_a_comparison_that_is_killed_goes_on_with_what_it_paid_for(hedgerow, pla
     for left in (2, 1):
         assert hedgerow(*command).code == -9
         assert len((place / "orders.txt").read_text().split()) == left
-        assert debits(place / "people.ledger") == ["independent"]
+        assert debits(place / "people.ledger") == ["look", "independent"]
     stopped = {row["name"]: row for row in hedgerow(*command).json["rows"]}
     assert stopped["thirdparty:Killed"]["problem"] == "ended by SIGKILL (out of memory?)"
     done = hedgerow(*command, "--retry")
     assert done.code == 0, done.err
     assert {row["status"] for row in done.json["rows"]} == {"done"}
-    assert debits(place / "people.ledger") == ["independent"] * 2  # the one that was killed, and the floor of that name
+    assert (
+        debits(place / "people.ledger") == ["look", "independent"] * 2
+    )  # the one that was killed, and the floor of that name
     assert [path.suffix for path in (place / "out" / "cells").iterdir()] == [".json"] * 4  # no journal, no half file
 
 

@@ -43,15 +43,17 @@ def test_every_metric_is_found_in_the_text_of_its_file_and_its_figures_are_liste
     modules = [
         importlib.import_module(f"{folder.__name__}.{each.name}") for each in pkgutil.iter_modules(folder.__path__)
     ]
-    held = {value.name: value for module in modules for value in vars(module).values() if isinstance(value, Metric)}
+    constants = (each for module in modules for each in vars(module).items() if not each[0].startswith("_"))
+    held = {value.name: value for _, value in constants if isinstance(value, Metric)}
     assert held.keys() == set(METRICS), 'a metric of ours is a constant: NAME = Metric("name", …), or distance(…)'
     assert all(find(name) is held[name] for name in METRICS)
     figures = {figure for metric in held.values() for figure in metric.figures}
-    assert sorted(first_column("use/evaluate.md", "## What each figure means")) == sorted(figures)
+    tables = ("## What each figure means", "### Values as they stand")
+    assert sorted(name for each in tables for name in first_column("use/evaluate.md", each)) == sorted(figures)
 
 
 def test_what_a_comparison_computes_is_said_by_the_metrics():
-    usual = ["tvd1", "tvd2", "tvd3", "k_marginal", "range3", "conjunctions", "subsample"]
+    usual = ["tvd1", "tvd2", "tvd3", "k_marginal", "range3", "conjunctions", "subsample", "means", "ks"]
     assert compared_metrics(None) == usual
     assert compared_metrics("sex") == [*usual, "svm", "boosting"]
 
