@@ -274,7 +274,7 @@ columns:
         text = "".join(Reader(page).text)
         assert f"Means are off by {100 * report['means']:.1f} % of a standard deviation." in text
         assert "times as far as a tenth of the real rows" in text
-        assert "6.125 → 4,975" in text
+        assert "6.125 → 4975" in text
         for part in ("numbers", "spikes", "rhythms", "left-out"):
             assert f'<section id="{part}"' in page
         assert 'id="detector"' not in page

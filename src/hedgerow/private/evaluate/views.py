@@ -44,7 +44,9 @@ def pairs(comparison: Comparison, kinds: tuple[Kind, ...] = IN_ORDER) -> dict[st
 def spelled(kind: Kind, value: float) -> str:
     """A value as people write it."""
     if kind == "number":
-        return f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.4g}"
+        if abs(value) >= 1e15:
+            return f"{value:.4g}"
+        return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
     moment = _EPOCH + datetime.timedelta(seconds=float(np.clip(value, -6e10, 2.5e11)))
     return moment.strftime("%Y-%m-%d") if kind == "day" else moment.strftime("%Y-%m-%d %H:%M")
 
@@ -158,7 +160,9 @@ def spike_view(name: str, pair: Pair) -> tuple[Distribution, float]:
 
 def spelled_whole(kind: Kind, value: float) -> str:
     """One value with all its digits."""
-    return f"{value:,.15g}" if kind == "number" else spelled(kind, value)
+    if kind != "number":
+        return spelled(kind, value)
+    return f"{value:,.15g}" if abs(value) >= 10_000 else f"{value:.15g}"  # a year has no comma
 
 
 def profile_views(name: str, pair: Pair) -> list[tuple[Distribution, float]]:
