@@ -4,6 +4,8 @@ import pytest
 
 from hedgerow.compare.cell import run_cell
 from hedgerow.compare.plan import Cell, Plan
+from hedgerow.private.evaluate.evaluation import evaluate
+from hedgerow.private.evaluate.metric import Figure, Metric
 from refusals import code_in
 
 SCHEMA = """dataset: d
@@ -109,6 +111,28 @@ def test_every_command_reads_a_file_as_it_is_declared(tmp_path, hedgerow, ledger
         assert done.code == 0, done.err
         assert done.json["rows"]["real"] == 300
         assert done.json["tvd1"] < 0.5
+
+
+def test_the_other_decimal_sign_stops_the_run_and_costs_the_look_alone(tmp_path, hedgerow, ledger):
+    (tmp_path / "t.csv").write_text("größe;age;town\n" + ROWS * 20, encoding="utf-8")
+    words = ["synth", "t.csv", "-s", "s.yaml", "-e", 1.9, "-m", "independent", "-o", "o.csv", "--quiet"]
+    done = hedgerow(*words, "--file", "delimiter=semicolon", "--ledger", ledger)
+    assert done.code == 3
+    assert code_in(done.err) == "misfits"
+    assert 'of "größe". More than 20 %' in done.err
+    assert not list(tmp_path.glob("o.*"))
+    shown = hedgerow("ledger", "show", ledger).out
+    assert shown.count("a first look, ε = 0.2") == shown.count(", ε = 0.") == 1
+
+
+def test_a_metric_that_reads_the_rows_again_reads_them_as_they_are_declared(tmp_path, ledger):
+    (tmp_path / "t.csv").write_bytes(CONTINENTAL.encode("latin-1"))
+    (tmp_path / "o.csv").write_text(PLAIN, encoding="utf-8")
+    schema = tmp_path / "s.yaml"
+    file = {"delimiter": ";", "decimal": ",", "encoding": "latin-1"}
+    alike = Metric("alike", lambda both: {"alike": float(both.rows()[0] == both.rows()[1])}, {"alike": Figure("", "")})
+    found = evaluate(str(tmp_path / "t.csv"), str(tmp_path / "o.csv"), schema, file=file, metrics=[alike])
+    assert found["alike"] == 1
 
 
 def test_a_comparison_reads_a_file_as_it_is_declared(tmp_path, ledger):

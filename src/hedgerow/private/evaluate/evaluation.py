@@ -88,7 +88,7 @@ def evaluate(
         tuple(identifiers),
         named,
         values,
-        _rows_again(real, synthetic, encoding),
+        _rows_again(real, synthetic, settled),
     )
     found = figures_of(comparison, chosen, progress)
     found |= {"samples": samples} if (samples := figures_of_samples(comparison, chosen, progress)) else {}
@@ -210,15 +210,15 @@ def settled_metrics(
     return settled
 
 
-def _rows_again(real: Any, synthetic: Any, encoding: Encoding) -> Callable[[], tuple[pa.Table, pa.Table]] | None:
+def _rows_again(real: Any, synthetic: Any, schema: Schema) -> Callable[[], tuple[pa.Table, pa.Table]] | None:
     """Both tables' rows as they stand in their files; None where one of them can be read but once."""
     if not all(isinstance(given, str | Path) for given in (real, synthetic)):
         return None
     import pyarrow as pa
 
     def read() -> tuple[pa.Table, pa.Table]:
-        sources = open_source(real), open_synthetic(synthetic)
-        first, second = (pa.Table.from_batches(list(source.batches(encoding.columns))) for source in sources)
+        sources = open_source(real, schema.written), open_synthetic(synthetic)
+        first, second = (pa.Table.from_batches(list(source.batches(list(schema.columns)))) for source in sources)
         return first, second
 
     return read
