@@ -61,6 +61,8 @@ def check_metric(metric: Metric | str, seed: int = 0) -> None:
     if not metric.draws:
         _check_order(metric, usual, found, rng)
     alike, *unlike = (_figures(metric, _beside(usual, real, other)) for other in (real, far, flat))
+    if "values" in metric.needs:
+        unlike.append(_figures(metric, _finer(usual, real)))
     _check_meaning(metric, alike, unlike)
     _check_small(metric, usual)
 
@@ -84,6 +86,17 @@ def _beside(comparison: Comparison, real: CodedTable, synthetic: CodedTable) -> 
     for column in (column for table in values for column in table.columns.values()):
         column.values.flags.writeable = False
     return replace(comparison, real=real, synthetic=synthetic, raw_tables=(values[0], values[1]))
+
+
+def _finer(comparison: Comparison, table: CodedTable) -> Comparison:
+    """A table whose numbers have lost their decimals, beside itself with them."""
+    beside = _beside(comparison, table, table)
+    whole, finer = beside.values
+    columns = {
+        name: replace(column, values=np.floor(column.values)) if column.kind == "number" else column
+        for name, column in whole.columns.items()
+    }
+    return replace(beside, raw_tables=(replace(whole, columns=columns), finer))
 
 
 def _shuffled(comparison: Comparison, rows: tuple[IntArray, IntArray]) -> Comparison:
