@@ -13,8 +13,9 @@ from hedgerow.errors import BudgetError, HedgerowError
 class Account:
     """A filter: charges may be chosen after the answers before them, as long as their sum stays within the whole.
 
-    `open_books` runs before the first charge is granted; a lifetime ledger debits the whole of the run there, so
-    that a run that is refused before it touches anything costs nothing, and one that is killed afterwards is paid.
+    `open_books` runs before the first charge is granted; the first look is taken there, and a lifetime ledger debits
+    the rest of the run, so that a run that is refused before it asks anything costs nothing, and one that is killed
+    afterwards is paid.
     `note` hears of every charge that is granted. `exchanging` tells, from what was spent, the whole of a run that
     began in ε once what is left of it has become μ².
     """
