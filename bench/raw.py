@@ -76,7 +76,7 @@ def declared(table: str, rows: pd.DataFrame) -> hr.Schema:
         if name in bounds:
             columns[name] = {"type": "integer", "min": bounds[name][0], "max": bounds[name][1]}
         else:
-            columns[name] = {"type": "category", "values": sorted(map(str, rows[name].unique()))}
+            columns[name] = {"type": "category", "values": sorted(rows[name].unique())}
     return hr.Schema(columns=columns)
 
 
@@ -84,7 +84,8 @@ def rows_of(table: str) -> pd.DataFrame:
     import pandas as pd
 
     if table != TRIPS:
-        return pd.read_csv(DATA / table / NUMBERS[table][0], keep_default_na=False)
+        rows = pd.read_csv(DATA / table / NUMBERS[table][0], keep_default_na=False)
+        return rows.astype({name: str for name in rows if name not in NUMBERS[table][1]})
     rng = np.random.default_rng(0)
     count = 30_000
     days = np.datetime64("2019-01-01") + (rng.beta(2, 3, count) * 365).astype(int)
