@@ -243,9 +243,6 @@ def test_two_comparisons_do_not_fill_one_folder_at_once(place):
 
 
 def test_what_can_be_refused_is_refused_before_anything_runs(place):
-    (place / "open.yaml").write_text("columns:\n  sex: {type: category, values: private}\n")
-    with refused("undiscovered-domain"):
-        compare(plan(place, schema=str(place / "open.yaml")), place / "out")
     with refused("unknown-method", 'Did you mean "mst"'):
         compare(plan(place, methods=("msst",)), place / "out")
     with refused("setting-without-method"):

@@ -71,7 +71,7 @@ BROKEN = {
     "neither a finite float": lambda c: {"mine": float("nan")},
     "float nor None": lambda c: {"mine": np.float64(0)},
     "same seed gave other": lambda c: {"mine": random.random()},
-    "order of the rows": lambda c: {"mine": float(c.real[c.domain.names[0]][0])},
+    "order of the rows": lambda c: {"mine": float(c.real["site"][0])},
     "less good": lambda c: {"mine": -first(c)},
     "less good than beside random or equal rows": lambda c: {"mine": -held(c)},
     "what it says of random and of equal rows": lambda c: {"mine": 0.5},

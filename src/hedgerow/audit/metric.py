@@ -52,7 +52,7 @@ def check_metric(metric: Metric | str, seed: int = 0) -> None:
     metric = find(metric) if isinstance(metric, str) else metric
     _check_names(metric)
     rng = np.random.default_rng(seed)
-    encoding = SCHEMA.encoding()
+    encoding = SCHEMA.with_stand_ins().encoding()
     real, near, far = (_rows(encoding, rng, mixed) for mixed in (0.0, 0.3, 1.0))
     flat = _taken(real, np.full(ROWS, np.argmin(real[encoding.domain.names[0]])))
     usual = _beside(Comparison(encoding, real, near, seed, TARGET, IDENTIFIERS), real, near)

@@ -91,6 +91,9 @@ def evaluate(
     print(f"{sides}, {counted(found['columns'], 'column')}")
     if "never_read" in found:
         print(visible(f"not compared, because they are invented or left out: {listing(found['never_read'])}"))
+    if "cut_by_rows" in found:
+        cells = f"codes of {listing(found['cut_by_rows'])} are compared in cells where the real rows lie"
+        print(visible(f"{cells}; for those that a run bought: -s FILE.release"))
     for name, figure in shown_figures(chosen.values()).items():
         said = f"{figure.meaning}{figure.sampled(found['attributes'])}"
         samples = {sample: each.get(name) for sample, each in found.get("samples", {}).items()}

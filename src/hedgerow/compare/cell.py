@@ -40,19 +40,20 @@ def run_cell(plan: Plan, cell: Cell, journal: Path | None = None) -> dict[str, A
     """Make (or read) the synthetic table, note what that took, and compare it with the real one."""
     from hedgerow.private.evaluate import Comparison, find
     from hedgerow.private.evaluate.evaluation import figures_of, look_at_values, read_rows
+    from hedgerow.private.evaluate.uncut import with_cells_of
 
-    encoding = plan.declared.encoding()
     metrics = [find(name) for name in plan.metrics]
-
-    def read(source: Source, what: str) -> tuple[CodedTable, RawTable | None]:
-        return read_rows(with_columns_of(encoding, source, what), encoding, what, plan.seed, look_at_values(metrics))
-
     wall, cpu = time.perf_counter(), time.process_time()
     made: Any = None
     if cell.kind == "method":
         made = plan.request(cell, journal).checked().release().sample(seed=plan.paired(cell.run)[0])
     took = {"cpu_s": time.process_time() - cpu, "wall_s": time.perf_counter() - wall, "peak_mb": peak_rss_mb()}
     private = open_source(plan.table, plan.declared.written, memory=plan.max_memory)
+    encoding = with_cells_of(plan.declared, private, plan.seed).encoding()
+
+    def read(source: Source, what: str) -> tuple[CodedTable, RawTable | None]:
+        return read_rows(with_columns_of(encoding, source, what), encoding, what, plan.seed, look_at_values(metrics))
+
     real, real_values = read(private, "real")
     if cell.kind == "floor":
         seed = plan.paired(cell.run)[0]

@@ -26,7 +26,7 @@ from hedgerow.budget.amounts import Budget
 from hedgerow.compare.cell import request
 from hedgerow.compare.origin import is_current, package_digest
 from hedgerow.compare.plan import Cell, Plan
-from hedgerow.errors import OptionError, SchemaError, unread
+from hedgerow.errors import OptionError, unread
 from hedgerow.pages.comparison import MetricView, comparison_page
 from hedgerow.private.evaluate import find
 from hedgerow.private.evaluate.evaluation import shown_figures
@@ -77,13 +77,7 @@ def _check(plan: Plan) -> None:
     if strange:
         raise OptionError("setting-without-method", f'--set names "{strange[0]}", which is not among the methods.')
     schema = plan.declared
-    if schema.discoveries:
-        raise SchemaError(
-            "undiscovered-domain",
-            "a comparison needs one domain for all runs, but the schema leaves some to be discovered. "
-            "Hint: list values and give numbers `bins`, or evaluate the runs one by one with their releases.",
-        )
-    schema.encoding()
+    schema.with_stand_ins(1).encoding()
     schema.check_header(open_source(plan.table, schema.written, memory=plan.max_memory).header())
     for each in plan.tables:
         header = open_synthetic(each.file).header()

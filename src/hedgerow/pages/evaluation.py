@@ -76,6 +76,8 @@ class EvaluationView:
     majority: float | None = None
     never_read: Sequence[str] = ()
     """Columns that are invented, or left out, and so not compared."""
+    cut_by_rows: Sequence[str] = ()
+    """Columns whose cells were read off the real rows, because the schema has none for them."""
     words: Sequence[WordsView] = ()
     numbers: Sequence[NumberView] = ()
     """In the schema's order, what readers compute from each column of numbers or dates."""
@@ -118,6 +120,13 @@ def evaluation_page(view: EvaluationView) -> str:
         ),
         tag("p", f"Not compared, because they are invented or left out: {listing(view.never_read)}.")
         if view.never_read
+        else "",
+        tag(
+            "p",
+            f"Where cells are compared, those of {listing(view.cut_by_rows)} are ranges that hold alike many real "
+            "rows, and values that many hold: the schema has none, because a run buys them.",
+        )
+        if view.cut_by_rows
         else "",
         contents((name, title) for name, title, _ in parts),
         [section(name, title, content) for name, title, content in parts],

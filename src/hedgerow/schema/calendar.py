@@ -276,7 +276,11 @@ class Date(CalendarColumn):
 
     @property
     def arrow_type(self) -> pa.DataType:
-        return pa.date32() if self.format is None else pa.string()
+        return self.value_type if self.format is None else pa.string()
+
+    @property
+    def value_type(self) -> pa.DataType:
+        return pa.date32()
 
     def read(self, array: pa.Array) -> Reading:
         seconds, empty = self._read(array)
@@ -308,7 +312,11 @@ class Datetime(CalendarColumn):
 
     @property
     def arrow_type(self) -> pa.DataType:
-        return pa.timestamp("s") if self.format is None else pa.string()
+        return self.value_type if self.format is None else pa.string()
+
+    @property
+    def value_type(self) -> pa.DataType:
+        return pa.timestamp("s")
 
     def read(self, array: pa.Array) -> Reading:
         return self._read(array)

@@ -74,6 +74,11 @@ class Column(BaseModel, ABC):
         """The cells of this column."""
 
     @property
+    def value_type(self) -> pa.DataType:
+        """What the values are, however they are written: a date that comes back as text is a date."""
+        return self.arrow_type
+
+    @property
     def has_order(self) -> bool | None:
         """Whether neighbouring codes are alike; None where nobody said."""
         return True

@@ -167,7 +167,7 @@ class Single:
     def undeclared(self) -> int | None:
         """The code of values that are not declared and do not come back; None where all do, if only as "other"."""
         layout = self._column.layout
-        return layout.hidden if pa.types.is_string(self._column.arrow_type) or layout.other is None else layout.other
+        return layout.hidden if pa.types.is_string(self._column.value_type) or layout.other is None else layout.other
 
     def labels(self) -> tuple[list[str], ...]:
         return self._column.labels()

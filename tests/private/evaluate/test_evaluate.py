@@ -359,9 +359,10 @@ class TestEvaluate:
         with refused("no-rows"):
             evaluate(people(5), people(0), SCHEMA)
 
-    def test_a_domain_that_waits_for_discovery(self):
-        waiting = Schema.from_dict({"columns": {"city": {"type": "category", "values": "private"}}})
-        with refused("undiscovered-domain", "-s FILE.release"):
+    def test_a_domain_that_waits_for_a_public_table(self):
+        columns = {name: {"type": "integer", "min": 0, "max": 9} for name in ("age", "wage")}
+        waiting = Schema.from_dict({"columns": columns, "groups": [{"columns": list(columns), "allowed": "public"}]})
+        with refused("needs-public-table", "-s FILE.release"):
             evaluate(people(5), people(5), waiting)
 
     def test_without_scikit_learn_the_classifier_says_what_to_install(self, monkeypatch):

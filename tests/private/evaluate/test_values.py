@@ -64,7 +64,7 @@ def table_of(columns):
 class TestReading:
     def test_marks_and_blanks_have_no_value_and_misfits_are_counted(self):
         """-8 is a mark, "" is blank and not declared, "many" cannot be read, 2000 and 12 lie beyond the bounds."""
-        table = raw_table(pa.table(ROWS), SCHEMA.encoding())
+        table = raw_table(pa.table(ROWS), SCHEMA.with_stand_ins().encoding())
         assert [column.kind for column in table.columns.values()] == ["number", "number", "category", "day", "moment"]
         assert table.columns["wage"].present.tolist() == [10, 20.5]
         assert table.columns["wage"].misfits.tolist() == [3, 4, 5]
@@ -107,7 +107,7 @@ class TestReading:
 
     def test_batches_are_joined_in_order(self):
         parts = [pa.table(ROWS), pa.table(ROWS).slice(3)]
-        encoding = SCHEMA.encoding()
+        encoding = SCHEMA.with_stand_ins().encoding()
         whole = raw_table(pa.concat_tables(parts), encoding)
         batches = pa.Table.from_batches([batch for part in parts for batch in part.to_batches()])
         _, joined = coded_and_raw(open_source(batches), encoding, "real", 0)
@@ -116,7 +116,7 @@ class TestReading:
             assert joined.columns[name].misfits.tolist() == column.misfits.tolist()
 
     def test_codes_alone_give_values_of_their_cells(self):
-        encoding = SCHEMA.encoding()
+        encoding = SCHEMA.with_stand_ins().encoding()
         coded = encoding.encode(pa.table(ROWS).slice(0, 2))
         real, _ = Comparison(encoding, coded, coded).values
         assert ((real.columns["wage"].values >= 0) & (real.columns["wage"].values < 500)).all()

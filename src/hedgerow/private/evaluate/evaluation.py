@@ -12,6 +12,7 @@ from hedgerow.private.evaluate import METRICS, classifier, find
 from hedgerow.private.evaluate.metric import Comparison, Figure, Metric
 from hedgerow.private.evaluate.raw import RawTable, coded_and_raw
 from hedgerow.private.evaluate.samples import SAMPLES, beside
+from hedgerow.private.evaluate.uncut import with_cells_of
 from hedgerow.private.sources.coded import coded_rows, rows_of, with_columns_of
 from hedgerow.private.sources.source import open_source, open_synthetic
 from hedgerow.progress import Progress
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 RESERVED = {
     *("private", "seed", "columns", "attributes", "rows", "target", "identifiers", "phases", "peak_rss_mb"),
     *("never_read",),
-    *("samples", "left_out", "rows_of_values"),
+    *("samples", "left_out", "rows_of_values", "cut_by_rows"),
     *("kind", "name", "epsilon", "run", "options", "file", "digest", "made", "versions", "status", "problem", "ended"),
     *("code", "cpu_s", "wall_s", "peak_mb"),
 }
@@ -52,20 +53,25 @@ def evaluate(
     """Compare a private table with a synthetic one. The answer is PRIVATE: it is computed from real rows, exactly.
 
     Tables are what `synthesize` takes; `schema` may also be the path of a release, which holds the domain that a run
-    discovered. `file` says how the private table is written, as for `synthesize`; the synthetic one is plain. `metrics`
-    are names of METRICS (default: all; "svm" and "boosting" need `target`, the column to predict, "apparent_matches"
-    needs `identifiers`, columns that an outsider may know), names of others (`package.module:Name`) or `Metric`s. The
+    discovered. Where a schema leaves a domain to be discovered, codes are compared in cells where the real rows lie
+    (`hedgerow.private.evaluate.uncut`), and the answer names these columns. `file` says how the private table is
+    written, as for `synthesize`; the synthetic one is plain. `metrics` are names of METRICS (default: all; "svm" and
+    "boosting" need `target`, the column to predict, "apparent_matches" needs `identifiers`, columns that an outsider
+    may know), names of others (`package.module:Name`) or `Metric`s. The
     same seed gives the same numbers. A ledger, where one is given, notes the look at exact data before it happens.
     `report` is a page (.html) to write, marked PRIVATE and readable by its owner alone.
     """
     with unread():
         chosen = list(settled_metrics(metrics, target, identifiers).values())
         settled = _settled(schema).with_file(file or {})
-        encoding = settled.encoding()
+        waiting = [name for name, _ in settled.discoveries]
+        encoding = settled.with_stand_ins(1).encoding()
         for column in (*identifiers, *([] if target is None else [target])):
             encoding.attributes_of(column)
         if report is not None:
             check_writable(Path(report), (".html",))
+        if waiting and hasattr(real, "read_all"):
+            real = real.read_all()  # a reader can be read once, and is looked at for its cells first
         opened = {"real": open_source(real, settled.written), "synthetic": open_synthetic(synthetic)}
         sources = {what: with_columns_of(encoding, source, what) for what, source in opened.items()}
     if ledger is not None:
@@ -74,6 +80,9 @@ def evaluate(
         note_exact_access(ledger, "evaluate")
     progress = progress or Progress()
     with_values = report is not None or look_at_values(chosen)
+    if waiting:
+        with progress.phase("find cells for what is uncut"):
+            encoding = with_cells_of(settled, sources["real"], seed).encoding()
     with progress.phase("read and encode"):
         read = {what: read_rows(source, encoding, what, seed, with_values) for what, source in sources.items()}
     named = settled.dataset or "table"
@@ -91,6 +100,7 @@ def evaluate(
         _rows_again(real, synthetic, settled),
     )
     found = figures_of(comparison, chosen, progress)
+    found |= {"cut_by_rows": waiting} if waiting else {}
     found |= {"samples": samples} if (samples := figures_of_samples(comparison, chosen, progress)) else {}
     if report is not None:
         from hedgerow.private.evaluate.report import write_report
@@ -239,14 +249,14 @@ def shown_figures(metrics: Iterable[Metric]) -> dict[str, Figure]:
 
 
 def _settled(schema: Schema | str | Path | Sequence[str | Path]) -> Schema:
-    """The schema, with a domain that is complete."""
+    """The schema; what is still to be discovered in it may wait, what only a public table can say may not."""
     from hedgerow.schema import Schema
 
     if not isinstance(schema, Schema):
         of_release = isinstance(schema, str | Path) and Path(schema).suffix == ".release"
         schema = _release_schema(str(schema)) if of_release else Schema.load(schema)
     try:
-        schema.encoding()
+        schema.with_stand_ins(1).encoding()
     except SchemaError as problem:
         raise SchemaError(
             problem.code,

@@ -6,10 +6,10 @@ categories which one it is. What is missing has no value; what the schema does n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from hedgerow.coded.domain import CodedTable, IntArray
 from hedgerow.private.sources.coded import coded_rows
 from hedgerow.schema.arrays import BoolArray, FloatArray, moments, numbers, plain
+from hedgerow.schema.calendar import CalendarColumn
 from hedgerow.schema.column import Column
 from hedgerow.schema.ordered import OrderedColumn
 
@@ -68,7 +69,7 @@ class RawTable:
 
 def kind_of(column: Column) -> Kind:
     """What the values of a declared column are. Codes are numbers only where the schema says that they are in order."""
-    kind = column.arrow_type
+    kind = column.value_type
     if pa.types.is_date(kind):
         return "day"
     if pa.types.is_timestamp(kind):
@@ -89,15 +90,17 @@ def drawn_from(coded: CodedTable, encoding: Encoding, seed: int) -> RawTable:
 
 def coded_and_raw(source: Source, encoding: Encoding, what: str, seed: int) -> tuple[CodedTable, RawTable]:
     """Codes of all rows and values of at most `MOST_ROWS`, in one pass over the source."""
-    sample = _Sample(encoding, seed)
+    sample = RowSample(lambda batch: raw_table(batch, encoding), _joined, seed)
     coded = coded_rows(_Watched(source, sample), encoding, what)
-    return coded, sample.table()
+    values = sample.drawn()
+    assert values is not None  # there are rows: `coded_rows` has seen them
+    return coded, values
 
 
 class _Watched:
     """A source whose batches are looked at while they go by."""
 
-    def __init__(self, source: Source, sample: _Sample):
+    def __init__(self, source: Source, sample: RowSample[Any]):
         self._source, self._sample = source, sample
 
     def header(self) -> tuple[str, ...]:
@@ -109,14 +112,26 @@ class _Watched:
             yield batch
 
 
-class _Sample:
-    """Rows with the smallest of as many random numbers as there are rows: every set of rows is as likely as another."""
+class Rows(Protocol):
+    """Something read off rows, of which some can be taken."""
 
-    def __init__(self, encoding: Encoding, seed: int):
-        self._encoding = encoding
+    def take(self, rows: IntArray) -> Self: ...
+
+
+Part = TypeVar("Part", bound=Rows)
+
+
+class RowSample(Generic[Part]):
+    """At most `MOST_ROWS` rows of batches that go by, as `read` reads them.
+
+    Those with the smallest of as many random numbers as there are rows: every set of rows is as likely as another.
+    """
+
+    def __init__(self, read: Callable[[pa.RecordBatch], Part], joined: Callable[[Sequence[Part]], Part], seed: int):
+        self._read, self._joined = read, joined
         self._rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, MOST_ROWS])))
         self._keys: list[FloatArray] = []
-        self._parts: list[RawTable] = []
+        self._parts: list[Part] = []
         self._held, self._highest = 0, 1.0
 
     def add(self, batch: pa.RecordBatch) -> None:
@@ -125,18 +140,21 @@ class _Sample:
         if len(kept) < batch.num_rows:
             batch = batch.take(pa.array(kept))
         self._keys.append(keys[kept])
-        self._parts.append(raw_table(batch, self._encoding))
+        self._parts.append(self._read(batch))
         self._held += len(kept)
         if self._held > 2 * MOST_ROWS:
             self._prune()
 
-    def table(self) -> RawTable:
+    def drawn(self) -> Part | None:
+        """The rows; nothing where no batch went by."""
+        if not self._parts:
+            return None
         self._prune()
         return self._parts[0]
 
     def _prune(self) -> None:
         keys = np.concatenate(self._keys)
-        table = _joined(self._parts)
+        table = self._joined(self._parts)
         if len(keys) > MOST_ROWS:
             self._highest = float(np.partition(keys, MOST_ROWS)[MOST_ROWS])
             kept = np.flatnonzero(keys < self._highest)
@@ -182,14 +200,12 @@ def _numbers(column: Column, array: pa.Array, held: BoolArray) -> FloatArray:
     values = numbers(array).values
     strange = held & np.isnan(values)
     if strange.any() and isinstance(column, OrderedColumn):
-        values[strange] = numbers(_as_read(column, array, strange)).values[strange]
+        as_read = column.to_arrow(np.where(strange, column.read(array).values, 0), ~strange)
+        values[strange] = numbers(as_read).values[strange]
     return values
 
 
 def _seconds(column: Column, array: pa.Array, held: BoolArray) -> FloatArray:
-    return moments(_as_read(column, array, held) if isinstance(column, OrderedColumn) else array).values
-
-
-def _as_read(column: OrderedColumn, array: pa.Array, held: BoolArray) -> pa.Array:
-    """Values of the declared type, as the column reads them; null where they are not held."""
-    return column.to_arrow(np.where(held, column.read(array).values, 0), ~held)
+    if isinstance(column, CalendarColumn):
+        return moments(column.typed(np.where(held, column.read(array).values, 0), ~held)).values
+    return moments(array).values

@@ -41,6 +41,7 @@ def view_of(comparison: Comparison, found: Mapping[str, Any], figures: Mapping[s
         rows=found["rows"],
         columns=found["columns"],
         never_read=comparison.encoding.never_read,
+        cut_by_rows=found.get("cut_by_rows", ()),
         figures=[
             FigureView(
                 name,
