@@ -209,7 +209,7 @@ def test_a_pydantic_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.syspath_prepend(str(tmp_path))
     draft = draft_schema(["age", "sex", "grade", "pay", "ok", "born"], ["registry_model:Person"])
     sys.modules.pop("registry_model", None)
-    assert draft.summary == "5 of 6 complete; 1 need you, where it says TODO"
+    assert draft.summary == "5 of 6 complete; 1 needs you, where it says TODO"
     columns = bare(drafted(draft.text.replace("TODO", "2000-01-01")))
     assert columns["age"] == {"type": "integer", "min": 0, "max": 115}
     assert columns["grade"] == {"type": "category", "values": ["low", "high"], "missing": True}

@@ -359,7 +359,7 @@ def test_draft_and_check_by_command(tmp_path: Path, run: Any) -> None:
     table, book, out = tmp_path / "people.csv", tmp_path / "book.csv", tmp_path / "people.yaml"
     table.write_text("age,sex\nCANARY,CANARY\n")
     book.write_text("name,type,min,max,values\nage,integer,0,99,\nsex,category,,,f|m\n")
-    assert "1 of 2 complete; 1 need you, where it says TODO" in run(
+    assert "1 of 2 complete; 1 needs you, where it says TODO" in run(
         "draft", table, "-o", out, "--from", _only_age(book)
     )
     with refused("already-exists"):

@@ -23,17 +23,20 @@ from hedgerow.schema.schema import TODO, Schema
 
 EXAMPLES = {
     "integer": ("{type: integer, min: 0, max: 115}", "whole numbers; bounds that hold for anybody"),
-    "number": ("{type: number, min: 0, max: 1e6, bins: 50}", "numbers, in as many equal bins, or bins: private"),
+    "number": ("{type: number, min: 0, max: 1e6, decimals: 2}", "numbers; generous bounds do no harm"),
     "category": (
         "{type: category, values: [low, mid, high], ordered: true}",
         "listed values; values: private finds them",
     ),
     "boolean": ("{type: boolean, missing: true}", "yes or no; missing: true where a value can be missing"),
     "date": (
-        "{type: date, min: 1900-01-01, max: 2029-12-31, step: month}",
-        "days, by day, week, month, quarter or year",
+        '{type: date, min: 1900-01-01, max: 2029-12-31, format: "%d.%m.%Y"}',
+        "days; format: where they are not written 2029-12-31",
     ),
-    "datetime": ("{type: datetime, min: 2024-01-01, max: 2024-01-31, step: hour}", "moments"),
+    "datetime": (
+        "{type: datetime, min: 2024-01-01, max: 2024-12-31, step: minute}",
+        "moments, whole numbers of a step: second, minute, hour or day",
+    ),
     "code": ("{type: code, size: 18}", "numbers 0 … size − 1 that stand for something"),
     "id": ('{type: id, pattern: "C-######"}', "never read: fresh keys, numbered; without a pattern UUIDs"),
     "text": ("{type: text}", "never read: left out, or the same constant: in every row"),
@@ -56,7 +59,8 @@ class Draft:
     @property
     def summary(self) -> str:
         done = len(self.columns) - len(self.open)
-        rest = f"; {len(self.open)} need you, where it says {TODO}" if self.open else ""  # names may be a row
+        need = "needs" if len(self.open) == 1 else "need"
+        rest = f"; {len(self.open)} {need} you, where it says {TODO}" if self.open else ""  # names may be a row
         return f"{done} of {len(self.columns)} complete{rest}"
 
 
