@@ -2,13 +2,13 @@
 
 from hedgerow.budget.accounting import whole
 from hedgerow.budget.amounts import Budget
+from hedgerow.private.discovery import SHARE_OF_LOOK
 from hedgerow.private.journal import _is_void, _records, nonce_of
 from hedgerow.private.ledger import Ledger, confirm_entry
-from hedgerow.private.look import SHARE
 from hedgerow.release.bundle import verify
 
 BUDGET = Budget(1.0, 1e-9)
-LOOK = whole(BUDGET).share(SHARE)
+LOOK = whole(BUDGET).share(SHARE_OF_LOOK)
 LOOKED = 5
 """Records of a look at three columns: its charge, the number of rows, and misfits."""
 

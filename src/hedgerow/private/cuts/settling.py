@@ -1,8 +1,9 @@
 """From a grown tree to leaves and cells. All of this is post-processing of noisy counts.
 
 A block whose parts are noise stands in for them. Parts that stand out are leaves, or are looked into; what lies between
-them stands together as one leaf, or is left to the nearest ones where it is noise. The outermost parts must be beyond doubt: a tail ends
-where the noise says that it ends, or a handful of made-up rows a decade too far out would ruin the mean.
+them stands together as one leaf, or is left to the nearest ones where it is noise. The outermost parts must be beyond
+doubt: a tail ends where the noise says that it ends, or a handful of made-up rows a decade too far out would ruin the
+mean.
 """
 
 from __future__ import annotations
