@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from hedgerow import _model
 from hedgerow.coded.domain import Counts, Domain, Marginal
 from hedgerow.coded.measurement import Measurement, estimated_total
 from hedgerow.coded.query import MarginalQuery
@@ -202,20 +201,12 @@ def starting(structure: Plan, start: GraphicalModel | None, share: float, suppor
                 "a search can start from a model of the same domain only; this one has another domain.",
             )
         for leaf, index in zip(start.plan.leaves, start.plan.leaf_places, strict=True):
-            _add(structure, leaf, share * start.potentials[index], base)
+            structure.add(leaf, share * start.potentials[index], base)
     for marginal, possible in support.items():
         if layout.domain.marginal(marginal) != marginal:
             raise HedgerowError("bad-marginal", f"the attributes of {marginal} must be distinct and in domain order.")
         if np.size(possible) != layout.domain.cells(marginal):
             raise HedgerowError("bad-zeros", f"the support of {' × '.join(marginal)} needs one entry per cell.")
         zeros = np.where(np.asarray(possible, dtype=bool), 0.0, -np.inf)
-        _add(structure, layout.axes(marginal), layout.stored(zeros, marginal), base)
+        structure.add(layout.axes(marginal), layout.stored(zeros, marginal), base)
     return base
-
-
-def _add(structure: Plan, axes: tuple[int, ...], values: Counts, base: Counts) -> None:
-    """Add a table to the smallest leaf that contains its axes; without one it says nothing here."""
-    home = structure.home(axes)
-    if home is not None:
-        alone = _model.Marginals(structure.layout.sizes, structure.leaves, [(home, axes)], [0.0], [])
-        alone.scatter(np.ascontiguousarray(values), base)
