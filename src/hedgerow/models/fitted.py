@@ -4,8 +4,8 @@
 >>> m = hr.fit({"a": 4, "b": 5}, [hr.noisy(("b", "a"), y, std=50)])
 >>> m.marginal(("b", "a")); m.given({"a": 2}); m.log_prob(rows); m.sample(1000, seed=0)
 
-Here is nothing but the words that a researcher uses for what `models.graphical` does: columns in any order, labelled, and
-arrays with an axis for each. Nothing here sees data.
+Here is nothing but the words that a researcher uses for what `models.graphical` does: columns in any order, labelled,
+and arrays with an axis for each. Nothing here sees data.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hedgerow.coded.measurement import Measurement
 from hedgerow.errors import HedgerowError
 from hedgerow.models.conditioning import Factor
 from hedgerow.models.graphical import estimation, mirror, proximal
-from hedgerow.models.graphical.junction import plan
+from hedgerow.models.graphical.junction import Plan, plan
 from hedgerow.models.graphical.model import GraphicalModel
 from hedgerow.models.graphical.noisy import Noisy
 from hedgerow.models.graphical.terms import LEAST_STD, Terms
@@ -42,12 +42,15 @@ ABSOLUTE_TOLERANCE = 1e-4
 SMALL_RESIDUAL = 1e-2
 """… and take a residual below this many standard deviations for this many."""
 
+LEAST_STRENGTH = 1e-4
+"""Of a prior: below it the search for what it hardly holds back does not end well, above its inverse nothing moves."""
+
 
 class Fitted:
     """A distribution over labelled columns, fitted to noisy answers.
 
-    `total` is the estimated number of rows, `loss` what was minimised, at its end; `trace` holds the loss of every call of the
-    oracle where it was asked for.
+    `total` is the estimated number of rows, `loss` what was minimised, at its end; `trace` holds the loss of every call
+    of the oracle where it was asked for.
     """
 
     def __init__(self, model: GraphicalModel, loss: float = math.nan, trace: Sequence[float] = ()):
@@ -84,7 +87,8 @@ class Fitted:
         if not found.possible:
             raise HedgerowError("nothing-possible", f"no row of the model has {', '.join(values)} as asked.")
         assert isinstance(found.model, GraphicalModel)
-        return Fitted(found.model.scaled(found.share))
+        kept = found.model
+        return Fitted(GraphicalModel(kept.plan, kept.potentials, found.share * self.total))
 
     def log_prob(self, rows: Mapping[str, npt.ArrayLike] | npt.ArrayLike) -> Counts:
         """The logarithm of every row's probability; rows are columns by name, or an array with a column for each."""
@@ -94,18 +98,19 @@ class Fitted:
             found += factor[tuple(codes[name] for name in clique)]
         return found
 
-    def _codes(self, rows: Mapping[str, npt.ArrayLike] | npt.ArrayLike) -> dict[str, IntArray]:
+    def _codes(self, rows: Any) -> dict[str, IntArray]:
         names = self.model.domain.names
         if isinstance(rows, Mapping) or hasattr(rows, "columns"):
             lacking = [name for name in names if name not in rows]
             if lacking:
                 raise HedgerowError("missing-columns", f"rows need every column of the model; {lacking} are not there.")
-            given = [np.asarray(rows[name]) for name in names]  # type: ignore[call-overload]
+            given = [np.asarray(rows[name]) for name in names]
         else:
             table = np.atleast_2d(np.asarray(rows))
             if table.shape[1] != len(names):
                 raise HedgerowError(
-                    "missing-columns", f"rows need {len(names)} columns, in the order {names}; these have {table.shape[1]}."
+                    "missing-columns",
+                    f"rows need {len(names)} columns, in the order {names}; these have {table.shape[1]}.",
                 )
             given = list(table.T)
         codes = {name: np.atleast_1d(column).astype(np.int64) for name, column in zip(names, given, strict=True)}
@@ -115,7 +120,9 @@ class Fitted:
                 raise HedgerowError("bad-code", f'codes of "{name}" run from 0 to {size - 1}.')
         return codes
 
-    def sample(self, rows: int | None = None, seed: int = 0, *, independent: bool = False) -> dict[str, npt.NDArray[Any]]:
+    def sample(
+        self, rows: int | None = None, seed: int = 0, *, independent: bool = False
+    ) -> dict[str, npt.NDArray[Any]]:
         """Rows as columns of codes. `rows` is the rounded total if left out; the same seed draws the same rows.
 
         Counts follow the model as closely as whole rows can; with `independent` rows are drawn one by one instead.
@@ -135,9 +142,7 @@ class Fitted:
         import mbi
 
         domain = mbi.Domain(list(self.domain), list(self.domain.values()))
-        factors = {
-            clique: mbi.Factor(domain.project(clique), factor) for clique, factor in self.factors().items()
-        }
+        factors = {clique: mbi.Factor(domain.project(clique), factor) for clique, factor in self.factors().items()}
         counts = {clique: mbi.Factor(domain.project(clique), self.marginal(clique)) for clique in self.cliques}
         cliques = list(factors)
         return mbi.MarkovRandomField(
@@ -187,27 +192,35 @@ def fit(
 ) -> Fitted:
     """The distribution of largest entropy among those that explain noisy answers best.
 
-    `domain` names the columns and their sizes. `zeros` maps sets of columns to masks that are true where no row can be (an
-    axis for each column, in the order given). With `prior`, answers are followed only as far as their noise allows,
-    `strength` times as little as by default, and the total is the prior's; `start` only shortens the search. `loss` is "squares"
-    (½ Σ ((answer − value)/std)², the likelihood of Gaussian noise), "absolute" (Σ |answer − value|/std), or a function of
-    the marginals of `cliques` that returns its value and gradients; then there may be no measurements. `total` is estimated
-    from the answers unless given.
+    `domain` names the columns and their sizes. `zeros` maps sets of columns to masks that are true where no row can be
+    (an axis for each column, in the order given). With `prior`, answers are followed only as far as their noise allows,
+    `strength` times as little as by default, and the total is the prior's; `start` only shortens the search. `loss` is
+    "squares" (½ Σ ((answer − value)/std)², the likelihood of Gaussian noise), "absolute" (Σ |answer − value|/std), or a
+    function of the marginals of `cliques` that returns its value and gradients, and then there are no measurements.
+    `total` is estimated from the answers unless given.
     """
     coded = Domain.of(domain)
     support = {
-        coded.marginal(_names(columns)): ~_in_domain_order(mask, coded, _names(columns)) for columns, mask in (zeros or {}).items()
+        coded.marginal(_names(columns)): ~_in_domain_order(mask, coded, _names(columns))
+        for columns, mask in (zeros or {}).items()
     }
     seen: list[float] | None = [] if trace else None
     if prior is not None and start is not None:
         raise HedgerowError("prior-and-start", "a prior is where a search starts from; give one of prior and start.")
+    if not LEAST_STRENGTH <= strength <= 1 / LEAST_STRENGTH:
+        raise HedgerowError(
+            "bad-strength",
+            f"the strength of a prior lies between {LEAST_STRENGTH:g} and {1 / LEAST_STRENGTH:g}, not at {strength:g}. "
+            "Hint: a prior that is not to count is a start.",
+        )
     if callable(loss):
         if measurements or prior is not None:
             raise HedgerowError(
-                "loss-and-measurements", "a loss of your own says all that the model is fitted to: give no measurements and no prior."
+                "loss-and-measurements",
+                "a loss of your own says all that the model is fitted to: give no measurements and no prior.",
             )
-        asked = [coded.marginal(_names(columns)) for columns in cliques]
-        return _descended(coded, asked, [_names(columns) for columns in cliques], loss, support, total, start, seen, limits)
+        orders = [_names(columns) for columns in cliques]
+        return _descended(coded, orders, loss, support, total, start, seen, limits)
 
     def fitted(known: Sequence[Measured], near: GraphicalModel | None) -> GraphicalModel:
         if prior is not None:
@@ -219,7 +232,8 @@ def fit(
     first = None if start is None else start.model
     if loss == "squares":
         model = fitted(measurements, first)
-        return Fitted(model, sum(_residuals(model, each) @ _residuals(model, each) for each in measurements) / 2, seen or ())
+        squares = [float((_residuals(model, each) ** 2).sum()) for each in measurements]
+        return Fitted(model, sum(squares) / 2, seen or ())
     if loss != "absolute":
         raise HedgerowError("unknown-loss", f'a loss is "squares", "absolute" or a function, not {loss!r}.')
     return _least_absolute(measurements, fitted, first, seen)
@@ -253,10 +267,10 @@ def _least_absolute(
 class _Own(Terms):
     """Marginals of some cliques, and a loss of one's own of them."""
 
-    def __init__(self, structure: Any, cliques: Sequence[Marginal], orders: Sequence[Marginal], own: Loss):
+    def __init__(self, structure: Plan, orders: Sequence[Marginal], own: Loss):
         domain = structure.layout.domain
-        super().__init__(structure, [Noisy(clique, np.zeros(domain.cells(clique)), 1.0) for clique in cliques])
-        self._own, self._cliques, self._orders = own, cliques, orders
+        self._own, self._orders, self._cliques = own, orders, [domain.marginal(order) for order in orders]
+        super().__init__(structure, [Noisy(clique, np.zeros(domain.cells(clique)), 1.0) for clique in self._cliques])
 
     def _told(self, answers: Counts) -> tuple[float, Counts]:
         layout = self.plan.layout
@@ -284,7 +298,6 @@ class _Own(Terms):
 
 def _descended(
     domain: Domain,
-    cliques: Sequence[Marginal],
     orders: Sequence[Marginal],
     own: Loss,
     support: estimation.Support,
@@ -294,14 +307,17 @@ def _descended(
     limits: Limits | None,
 ) -> Fitted:
     """Mirror descent on a loss of which nothing is known but its gradient."""
+    cliques = [domain.marginal(order) for order in orders]
     if not cliques or len(set(cliques)) != len(cliques):
-        raise HedgerowError("bad-cliques", "a loss of your own needs cliques: the sets of columns it looks at, each once.")
+        raise HedgerowError(
+            "bad-cliques", "a loss of your own needs cliques: the sets of columns it looks at, each once."
+        )
     allowed = limits or Limits()
     progress = Progress(allowed)
     structure = plan(domain, [*cliques, *support])
     base = estimation.starting(structure, None if start is None else start.model, estimation.CONFIDENCE, support)
     count = 1.0 if total is None else float(total)
-    oracle = proximal.Oracle(structure.network(), _Own(structure, cliques, orders, own), count, progress, seen)
+    oracle = proximal.Oracle(structure.network(), _Own(structure, orders, own), count, progress, seen)
     oracle(base)
     mirror.descend(oracle, estimation.TOLERANCE, estimation.MOST_CALLS, progress)
     return Fitted(GraphicalModel(structure, oracle.best, count, allowed.memory), oracle.best_loss, seen or ())
@@ -313,7 +329,9 @@ def _noisy(measured: Measured) -> Noisy:
         return measured
     query = measured.query
     if "aggregation" in query.description or measured.kept is not None:
-        raise HedgerowError("not-a-marginal-query", f"least absolute errors need whole marginals; {query!r} is not one.")
+        raise HedgerowError(
+            "not-a-marginal-query", f"least absolute errors need whole marginals; {query!r} is not one."
+        )
     return Noisy(query.attributes, measured.dense(), measured.std)
 
 
@@ -324,7 +342,8 @@ def _residuals(model: GraphicalModel, measured: Measured) -> Counts:
         return (answer - measured.dense()) / max(measured.std, LEAST_STD)
     counts = model.marginal(model.domain.marginal(measured.columns))
     answer = measured.rows() @ _reordered(counts, model.domain, measured.columns).reshape(-1)
-    return (answer - measured.values) / np.maximum(measured.std, LEAST_STD)
+    residuals: Counts = (answer - measured.values) / np.maximum(measured.std, LEAST_STD)
+    return residuals
 
 
 def _names(columns: Sequence[str]) -> Marginal:
@@ -336,7 +355,9 @@ def _reordered(counts: Counts, domain: Domain, columns: Marginal) -> Counts:
     held = domain.marginal(columns)
     if len(held) != len(columns):
         raise HedgerowError("bad-marginal", f"the columns of a marginal must be distinct, got {columns}.")
-    return np.ascontiguousarray(np.transpose(counts.reshape(domain.shape(held)), [held.index(name) for name in columns]))
+    return np.ascontiguousarray(
+        np.transpose(counts.reshape(domain.shape(held)), [held.index(name) for name in columns])
+    )
 
 
 def _in_domain_order(values: npt.ArrayLike, domain: Domain, columns: Marginal, dtype: Any = bool) -> npt.NDArray[Any]:
@@ -345,7 +366,9 @@ def _in_domain_order(values: npt.ArrayLike, domain: Domain, columns: Marginal, d
     shape = domain.shape(columns)
     given = np.asarray(values, dtype=dtype)
     if len(held) != len(columns) or given.size != math.prod(shape):
-        raise HedgerowError("bad-zeros", f"a table over {' × '.join(columns)} needs the shape {shape}, not {given.shape}.")
+        raise HedgerowError(
+            "bad-zeros", f"a table over {' × '.join(columns)} needs the shape {shape}, not {given.shape}."
+        )
     return np.ascontiguousarray(np.transpose(given.reshape(shape), [columns.index(name) for name in held]))
 
 

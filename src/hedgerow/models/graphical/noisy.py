@@ -52,8 +52,8 @@ class Noisy:
         if self.std.ndim and self.std.shape != self.values.shape:
             raise HedgerowError(
                 "answer-length",
-                f"{name} has {self.values.size:,} noisy numbers and {self.std.size:,} standard deviations: it needs one, "
-                "or one for each.",
+                f"{name} has {self.values.size:,} noisy numbers and {self.std.size:,} standard deviations: it needs "
+                "one, or one for each.",
             )
         if self.matrix is not None:
             if self.matrix.shape[0] != self.values.size:
