@@ -116,10 +116,8 @@ def test_linear_queries_too_many_to_rotate_are_kept_sparse(monkeypatch):
 
 
 def test_a_standard_deviation_for_each_cell_weighs_each_cell():
-    exact = np.array([100.0, 300, 600])
-    once = hr.fit({"a": 3}, [hr.noisy("a", exact + [30, 0, -30], [1e-2, 10, 10])], total=1000)
-    assert once.marginal("a")[0] == pytest.approx(130, abs=0.1)
-    assert once.marginal("a")[1:] == pytest.approx([300, 570], abs=0.2)
+    once = hr.fit({"a": 3}, [hr.noisy("a", [130, 300, 600], [1e-2, 10, 10])], total=1000)
+    assert once.marginal("a") == pytest.approx([130, 285, 585], abs=0.1)  # 30 too many, shared by those in doubt
 
 
 def test_the_total_is_read_off_queries_that_count_every_row():
