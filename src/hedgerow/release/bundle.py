@@ -29,6 +29,7 @@ from hedgerow.release import archive, editions
 from hedgerow.release.certificate import Certificate, check
 from hedgerow.release.files import whole_file
 from hedgerow.release.misfits import Misfits
+from hedgerow.release.signing import check_signature, sign
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -279,7 +280,7 @@ class Release:
         manifest = {name: hashlib.sha256(data).hexdigest() for name, data in members.items()}
         members[MANIFEST] = _json(manifest)
         if sign_with is not None:
-            members[SIGNATURE] = _json(_sign(members[MANIFEST], Path(sign_with)))
+            members[SIGNATURE] = _json(sign(members[MANIFEST], Path(sign_with)))
         with whole_file(Path(path), replace=overwrite) as partial:
             archive.write(partial, members)
 
@@ -415,42 +416,8 @@ def _check_manifest(members: Mapping[str, bytes]) -> tuple[list[str], str | None
     signature = _parsed(members[SIGNATURE])
     if members[SIGNATURE] != _json({name: signature[name] for name in ("public_key", "signature")}):
         raise ReleaseError("signature-written", "the signature is not written as Hedgerow writes signatures.")
-    signer = _check_signature(members[MANIFEST], signature)
+    signer = check_signature(members[MANIFEST], signature)
     return [*confirmed, f"signed by the Ed25519 key {signer}"], signer
-
-
-def _sign(manifest: bytes, key_file: Path) -> dict[str, str]:
-    from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-    try:
-        key = serialization.load_pem_private_key(key_file.read_bytes(), password=None)
-    except (OSError, ValueError, TypeError):
-        raise OptionError("bad-key", f'"{key_file}" is not an unencrypted private key in PEM format.') from None
-    if not isinstance(key, Ed25519PrivateKey):
-        raise OptionError(
-            "bad-key", f'"{key_file}" is not an Ed25519 key. Hint: openssl genpkey -algorithm ed25519 -out key.pem'
-        )
-    return {"public_key": key.public_key().public_bytes_raw().hex(), "signature": key.sign(manifest).hex()}
-
-
-def check_key(key_file: Path) -> None:
-    """Refuse a key that cannot sign, before anything is spent."""
-    _sign(b"", key_file)
-
-
-def _check_signature(manifest: bytes, signature: Mapping[str, str]) -> str:
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-    if any(bytes.fromhex(text).hex() != text for text in signature.values()):
-        raise ReleaseError("signature-written", "the signature is not written as Hedgerow writes signatures.")
-    public = Ed25519PublicKey.from_public_bytes(bytes.fromhex(signature["public_key"]))
-    try:
-        public.verify(bytes.fromhex(signature["signature"]), manifest)
-    except InvalidSignature:
-        raise ReleaseError("signature-wrong", "the signature does not fit the release.") from None
-    return signature["public_key"]
 
 
 # ---------------------------------------------------------------- plain values
