@@ -47,7 +47,7 @@ def release_page(release: Release, rows: int | None = None, seed: int = 0) -> st
         if certificate.void
         else "May be published: the private rows took part only through the noisy answers listed here."
     )
-    published = release.estimated_rows if rows is None else rows
+    published = release.expected_rows() if rows is None else rows
     drawn = min(max(published, 1), BLOCK_ROWS)
     coded = _as_written(release, drawn, seed)
     parts = [
@@ -70,6 +70,7 @@ def release_page(release: Release, rows: int | None = None, seed: int = 0) -> st
             "was fitted to noisy counts. No row stands for a person.",
         ),
         _invented(release),
+        _population(release),
         contents((anchor, title) for anchor, title, _ in parts),
         [section(anchor, title, content) for anchor, title, content in parts],
     )
@@ -82,6 +83,18 @@ def _invented(release: Release) -> Content:
         return ""
     said = listing((f"{name} ({column.fate})" for name, column in invented.items()), most=40)
     return tag("p", f"Never read, so they say nothing of anybody, whatever they look like: {said}.")
+
+
+def _population(release: Release) -> Content:
+    """Rows that were drawn by weight are no sample: counts beside them are those of the rows that were asked."""
+    weight = release.schema.weight
+    if weight is None or weight.draw != "population":
+        return ""
+    return tag(
+        "p",
+        f"Rows were drawn as a population, as often as the weights in {weight.column} say; each stands for one. The "
+        "measured counts below are those of the sample, each row once, so the two differ where weights do.",
+    )
 
 
 def _as_written(release: Release, rows: int, seed: int) -> CodedTable:

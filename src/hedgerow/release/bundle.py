@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from hedgerow.release.demand import Demand
     from hedgerow.schema import Encoding, Schema
+    from hedgerow.schema.weight import Weight
 
 MANIFEST, SIGNATURE = OUTSIDE = ("manifest.json", "signature.json")
 """Members that come last, and that the manifest does not list."""
@@ -94,7 +95,7 @@ class Release:
         self.signer = signer
         self._trust = trust
         self._encoding: Encoding | None = None
-        self._demands: dict[str, Demand] = {}
+        self._demands: dict[str | None, Demand] = {}
 
     @property
     def encoding(self) -> Encoding:
@@ -174,13 +175,28 @@ class Release:
         return found
 
     def expected_rows(self, where: str | None = None) -> int:
-        """How many rows are drawn where nobody says: the noisy estimate, of those that meet the condition."""
-        rows = self.estimated_rows
-        return rows if where is None else max(1, round(rows * self.share(where)))
+        """How many rows are drawn where nobody says: the noisy estimate of what there is, of one kind or in all.
+
+        Of a population drawn by weights, as many as the weights add up to.
+        """
+        rows: float = self.estimated_rows
+        weight = self._population
+        if weight is not None:
+            rows = min(MOST_ROWS, rows * self._demand(where).share * weight.max)
+        elif where is not None:
+            rows *= self.share(where)
+        return max(1, round(rows))
 
     def share(self, where: str) -> float:
-        """The part of the model's rows that meet a condition as in SQL's WHERE: an estimate from noisy answers."""
-        return self._demand(where).share
+        """The part of the rows that meet a condition as in SQL's WHERE: an estimate from noisy answers."""
+        share = self._demand(where).share
+        return share if self._population is None else share / self._demand(None).share
+
+    @property
+    def _population(self) -> Weight | None:
+        """The weights by which a population is drawn, where the schema asks for one."""
+        weight = self.schema.weight
+        return weight if weight is not None and weight.draw == "population" else None
 
     def batches(self, rows: int | None = None, seed: int = 0, where: str | None = None) -> Iterator[pa.Table]:
         """Rows some at a time, from blocks of 2²⁰; block b depends only on what is asked, the seed, b and its size."""
@@ -190,7 +206,7 @@ class Release:
     def block(self, size: int, seed: int, number: int, where: str | None = None) -> Iterator[pa.Table]:
         """One block of a draw, some rows at a time."""
         rng = block_rng(seed, number)
-        if where is not None:
+        if where is not None or self._population is not None:
             return self._demand(where).rows(size, rng, number * BLOCK_ROWS)
         return self.encoding.decode_in_slices(self.model.draw(size, rng), rng, number * BLOCK_ROWS)
 
@@ -223,12 +239,12 @@ class Release:
 
         return completed(self, given, seed)
 
-    def _demand(self, where: str) -> Demand:
-        """The condition as the model takes it, made once."""
+    def _demand(self, where: str | None) -> Demand:
+        """What is asked as the model takes it, made once."""
         if where not in self._demands:
             from hedgerow.release.demand import Demand
 
-            self._demands[where] = Demand(self.encoding, self.model, where)
+            self._demands[where] = Demand(self.encoding, self.model, where, self._population)
         return self._demands[where]
 
     def table(self) -> pa.Table:

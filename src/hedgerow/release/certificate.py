@@ -72,6 +72,8 @@ class Certificate:
     ledger: Mapping[str, Any] | None = None
     void: str | None = None
     notes: tuple[str, ...] = ()
+    unprotected: tuple[str, ...] = ()
+    """What is published beside the guarantee: the publisher's word, or properties of all rows together."""
     versions: Mapping[str, str] = field(default_factory=dict)
     format: str = FORMAT
 
@@ -133,6 +135,7 @@ class Certificate:
                 f"The certificate is of the first edition and states {editions.stated_in_first(self)}, that of what "
                 "was spent; the guarantee above is the one that holds."
             )
+        said += [f"Unprotected: {quantity}." for quantity in self.unprotected]
         return [*said, *self.notes, *self.budget.doubts()]
 
     def to_json(self) -> dict[str, Any]:
@@ -157,6 +160,8 @@ class Certificate:
             "versions": dict(self.versions),
             "charges": [_charge_to_json(charge) for charge in self.charges],
         }
+        if self.unprotected:
+            said["unprotected"] = list(self.unprotected)
         return said if self.format == FORMAT else editions.first(self, said)
 
     @classmethod
@@ -180,6 +185,7 @@ class Certificate:
             ledger=data["ledger"] and _ledger_from_json(data["ledger"], edition),
             void=data["void"],
             notes=tuple(data["notes"]),
+            unprotected=tuple(data.get("unprotected", ())),
             versions=data["versions"],
             format=edition,
         )
@@ -257,6 +263,10 @@ def _check_schema(certificate: Certificate, schema: Schema) -> None:
         raise ReleaseError(
             "certificate-and-schema",
             "the certificate and the schema differ on the unit, the dataset or what was discovered.",
+        )
+    if certificate.unprotected != schema.unprotected:
+        raise ReleaseError(
+            "certificate-unprotected", "the certificate does not name what the schema takes as given, or names more."
         )
     known = certificate.void in (None, UNSAFE, REHEARSAL, PRINTED) and set(certificate.notes) <= {
         ENDED_EARLY,
