@@ -1,4 +1,4 @@
-"""Classes made elsewhere, named `package.module:Class`.
+"""Classes made elsewhere, named `package.module:Class`, or `folder/file.py:Class` on the command line.
 
 Importing one runs its code, so a name must come from the user: typed on the command line, or handed in from Python. A
 schema or a release may come from a stranger; what those name is imported only where the user allowed it.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import sys
 from operator import attrgetter
+from pathlib import Path
 from traceback import walk_tb
 from typing import Any
 
@@ -29,14 +30,26 @@ def is_foreign(name: str) -> bool:
 
 def imported(name: str, what: str) -> Any:
     """What `package.module:Class` names; `what` says in the message what it would have been."""
+    file, _, path = name.rpartition(":")
+    folder = ""  # a module in the folder where one stands; what is installed comes first
+    if file.endswith(".py"):
+        folder, name = str(Path(file).resolve().parent), f"{Path(file).stem}:{path}"
     if not is_foreign(name):
         raise OptionError("cannot-import", f'the {what} "{name}" cannot be imported; expected package.module:Class.')
     module, _, path = name.partition(":")
-    if "" not in sys.path:
-        sys.path.append("")  # a module in the folder where one stands; what is installed comes first
+    if folder not in sys.path:
+        sys.path.append(folder)
     _makers.add(_package(module))
     try:
-        return attrgetter(path)(importlib.import_module(module))
+        found = importlib.import_module(module)
+        if folder and not Path(str(found.__file__)).samefile(file):
+            raise OptionError(
+                "cannot-import",
+                f'"{module}" is the name of another module than "{file}". Hint: give the file another name.',
+            )
+        return attrgetter(path)(found)
+    except OptionError:
+        raise
     except AttributeError:
         raise OptionError("cannot-import", f'the module "{module}" has no {what} "{path}".') from None
     except Exception as problem:
