@@ -69,9 +69,10 @@ def fault(problem: BaseException) -> str:
 
 def _maker(problem: BaseException) -> str | None:
     """The package made elsewhere that raised, or whose call of a library did; None where the last caller is ours."""
+    ours = _package(__name__)  # which names classes of its own in the same way
     frames = (frame.f_globals.get("__name__", "") for frame, _ in walk_tb(problem.__traceback__))
-    callers = [name for name in map(_package, frames) if name in {*_makers, _package(__name__)}]
-    return callers[-1] if callers and callers[-1] in _makers else None
+    callers = [name for name in map(_package, frames) if name == ours or name in _makers]
+    return callers[-1] if callers and callers[-1] != ours else None
 
 
 def _package(module: str) -> str:
