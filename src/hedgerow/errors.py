@@ -23,6 +23,7 @@ it, programs compare it. tests/golden/errors.txt lists the codes with their sent
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -131,6 +132,14 @@ class ReleaseError(InputError):
 def code_of(problem: BaseException) -> str:
     """The code of an error, ours or not."""
     return problem.code if isinstance(problem, HedgerowError) else INTERNAL
+
+
+def place_of(problem: BaseException) -> str:
+    """All that is said of an error that nobody raised on purpose: its type and its place. Its text may quote a row."""
+    import traceback
+
+    frame = traceback.extract_tb(problem.__traceback__)[-1]
+    return f"{type(problem).__name__} at {os.path.basename(frame.filename)}:{frame.lineno} in {frame.name}"
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

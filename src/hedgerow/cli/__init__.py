@@ -74,8 +74,9 @@ def _run() -> None:
     except Exception as problem:
         if room.ran_out(problem):
             _stop("out-of-memory", room.sentence(started=True), LimitError.exit_code)
-        said = f"an error of ours, not of your input: {_place(problem)}. No private value is shown here."
-        _stop(INTERNAL, said, 1)
+        from hedgerow.foreign import fault
+
+        _stop(INTERNAL, f"{fault(problem)} No private value is shown here.", 1)
 
 
 def _works(arguments: list[str]) -> bool:
@@ -143,10 +144,3 @@ def _stop(code: str, message: str, status: int) -> None:
 
     print(f"hedgerow [{code}]: {visible(message, keep=chr(10))}", file=sys.stderr)
     sys.exit(status)
-
-
-def _place(problem: BaseException) -> str:
-    import traceback
-
-    frame = traceback.extract_tb(problem.__traceback__)[-1]
-    return f"{type(problem).__name__} at {frame.filename.rsplit('/', 1)[-1]}:{frame.lineno} in {frame.name}"

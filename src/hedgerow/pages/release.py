@@ -14,7 +14,7 @@ from hedgerow.budget.accounting import Charge
 from hedgerow.coded.domain import CodedTable, Counts
 from hedgerow.coded.measurement import Measurement
 from hedgerow.coded.query import MarginalQuery
-from hedgerow.errors import listing
+from hedgerow.errors import counted, listing
 from hedgerow.models.model import BLOCK_ROWS
 from hedgerow.models.rows import CountedRows
 from hedgerow.pages.charts import MADE, REAL, colour, key, stacked
@@ -68,8 +68,8 @@ def release_page(release: Release, rows: int | None = None, seed: int = 0) -> st
         tag("h1", f"A synthetic version of {name}"),
         tag(
             "p",
-            f"{published:,} made-up rows with {len(release.encoding.arrow_schema)} columns, drawn from a model that "
-            "was fitted to noisy counts. No row stands for a person.",
+            f"{published:,} made-up rows with {counted(len(release.encoding.arrow_schema), 'column')}, drawn from a "
+            "model that was fitted to noisy counts. No row stands for a person.",
         ),
         _invented(release),
         contents((anchor, title) for anchor, title, _ in parts),
@@ -90,18 +90,19 @@ def _misfits(found: Misfits) -> Markup:
     """The look: which share of a column's values fits nothing declared."""
     lines = [[each.column, each.said] for each in found.seen]
     rest = len(found.columns) - len(lines)
+    looked, others = ("column was", "columns were"), ("other column shows", "other columns show")
     none = "None of the columns has a share that stands out of its noise." if not lines else ""
     return joined(
         tag(
             "p",
-            f"Before anything else {len(found.columns)} columns were looked at: which share of their values fits "
+            f"Before anything else {counted(len(found.columns), *looked)} looked at: which share of their values fits "
             "nothing that the schema declares (a misspelt category, a number beyond the bounds, an empty field where "
             "none is declared). Such values are not in the synthetic table: they were replaced by declared ones, or "
             f"moved to the nearest bound. The shares are noisy like every count, ± {100 * found.noise:.2f} % where "
             f"they are small. {none}",
         ),
         table(["column", "share that does not fit"], lines, figures=(1,)) if lines else "",
-        tag("p", f"{rest} other columns show none beyond the noise.", class_="soft") if lines and rest else "",
+        tag("p", f"{counted(rest, *others)} none beyond the noise.", class_="soft") if lines and rest else "",
     )
 
 
@@ -128,7 +129,7 @@ def _guarantee(release: Release) -> Markup:
         if given.mu is not None:
             tiles.append((f"{given.mu:.3g}", "μ", "the same as a Gaussian shift, in standard deviations"))
     if certificate.person:
-        tiles.append((str(certificate.rows_per_person), "rows per person", "more rows of one person never count"))
+        tiles.append((str(certificate.rows_per_person), "row limit per person", "more rows of one person never count"))
     tiles.append((f"{release.estimated_rows:,}", "rows", "a noisy estimate; the true number stays private"))
     return joined(words, _tiles(tiles), statements, [tag("p", tag("b", said)) for said in release.doubts])
 

@@ -26,7 +26,7 @@ from hedgerow.budget.accounting import (
 from hedgerow.budget.amounts import Amount, Budget, Currency
 from hedgerow.coded.measurement import Answer, Measurement
 from hedgerow.curator import PRINTED
-from hedgerow.errors import HedgerowError, ReleaseError
+from hedgerow.errors import HedgerowError, ReleaseError, counted
 from hedgerow.release import editions
 from hedgerow.schema.fits import looked_at
 
@@ -113,8 +113,8 @@ class Certificate:
         ]
         if self.person:
             said.append(
-                f"A person counts with at most {self.rows_per_person} rows; further rows were left out before "
-                "anything was counted, so people with many rows are under-represented. Rows that name no person "
+                f"A person counts with at most {counted(self.rows_per_person, 'row')}; further rows were left out "
+                "before anything was counted, so people with many rows are under-represented. Rows that name no person "
                 "were left out too."
             )
         if self.ledger is None:

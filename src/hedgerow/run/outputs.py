@@ -71,7 +71,7 @@ class Outputs:
             files.append((self.release, ()))
         check_outputs(files, inputs, overwrite=self.overwrite)
         if self.key is not None:
-            from hedgerow.release.bundle import check_key
+            from hedgerow.release.signing import check_key
 
             check_key(self.key)
 
