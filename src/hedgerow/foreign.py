@@ -10,12 +10,15 @@ import importlib
 import sys
 from operator import attrgetter
 from pathlib import Path
+from traceback import walk_tb
 from typing import Any
 
-from hedgerow.errors import OptionError
+from hedgerow.errors import OptionError, place_of
 
 LONGEST = 200
 """Letters of a name: it is quoted in messages."""
+_makers: set[str] = set()
+"""The packages of what was imported by such a name."""
 
 
 def is_foreign(name: str) -> bool:
@@ -36,6 +39,7 @@ def imported(name: str, what: str) -> Any:
     module, _, path = name.partition(":")
     if folder not in sys.path:
         sys.path.append(folder)
+    _makers.add(_package(module))
     try:
         found = importlib.import_module(module)
         if folder and not Path(str(found.__file__)).samefile(file):
@@ -54,3 +58,22 @@ def imported(name: str, what: str) -> Any:
             f'the {what} "{name}" cannot be imported ({type(problem).__name__}); expected package.module:Class. '
             "Hint: install the package, or put its folder into PYTHONPATH.",
         ) from None
+
+
+def fault(problem: BaseException) -> str:
+    """Whose an error is that nobody raised on purpose, and its place: ours, or that of a class made elsewhere."""
+    maker = _maker(problem)
+    whose = f"an error of {maker}, which was made elsewhere" if maker else "an error of ours, not of your input"
+    return f"{whose}: {place_of(problem)}."
+
+
+def _maker(problem: BaseException) -> str | None:
+    """The package made elsewhere that raised, or whose call of a library did; None where the last caller is ours."""
+    ours = _package(__name__)  # which names classes of its own in the same way
+    frames = (frame.f_globals.get("__name__", "") for frame, _ in walk_tb(problem.__traceback__))
+    callers = [name for name in map(_package, frames) if name == ours or name in _makers]
+    return callers[-1] if callers and callers[-1] != ours else None
+
+
+def _package(module: str) -> str:
+    return module.partition(".")[0]

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import numpy.typing as npt
 
-from hedgerow.coded.domain import Counts, Domain, Marginal
+from hedgerow.coded.domain import CodedTable, Counts, Domain, Marginal
 from hedgerow.coded.measurement import Answer, Measurement, Noise
 from hedgerow.coded.query import MarginalQuery, Query, TreeQuery
 from hedgerow.errors import OptionError, ReleaseError, listing, suggestion
@@ -29,6 +30,7 @@ from hedgerow.release import archive, editions
 from hedgerow.release.certificate import Certificate, check
 from hedgerow.release.files import whole_file
 from hedgerow.release.misfits import Misfits
+from hedgerow.release.quality import Quality
 from hedgerow.release.signing import check_signature, sign
 
 if TYPE_CHECKING:
@@ -133,6 +135,30 @@ class Release:
         return Misfits.of(self.answers[0].measurements)
 
     @property
+    def quality(self) -> Quality | None:
+        """How far the rows that are drawn by default are from the private table, where the run measured that."""
+        charge = self.certificate.charges[-1]
+        if charge.purpose != "quality":
+            return None
+        return Quality.of(charge, self.answers[-1].scores, self.model.total)
+
+    @property
+    def missed(self) -> list[str]:
+        """What the schema demands (`accept`) and the measured distances do not show, in words; empty where all is met.
+
+        A criterion is met where the upper bound of its distance is: the truth then is, with a probability of 90 %.
+        """
+        found = {} if self.quality is None else self.quality.criteria()
+        said = []
+        for name, most in self.schema.accept.items():
+            distance = found.get(name)
+            if distance is None:
+                said.append(f"{name}: at most {100 * most:g} %, not measured")
+            elif distance.upper > most:
+                said.append(f"{name}: at most {100 * most:g} %, measured {distance.said}")
+        return said
+
+    @property
     def estimated_rows(self) -> int:
         """The noisy estimate of the number of rows; at most `DOUBTFUL_ROWS` where that is mostly noise."""
         rows = max(1, round(self.model.total))
@@ -205,10 +231,22 @@ class Release:
 
     def block(self, size: int, seed: int, number: int, where: str | None = None) -> Iterator[pa.Table]:
         """One block of a draw, some rows at a time."""
-        rng = block_rng(seed, number)
         if where is not None or self._population is not None:
-            return self._demand(where).rows(size, rng, number * BLOCK_ROWS)
+            return self._demand(where).rows(size, block_rng(seed, number), number * BLOCK_ROWS)
+        return self._plain(size, seed, number)
+
+    def _plain(self, size: int, seed: int, number: int) -> Iterator[pa.Table]:
+        """A block of the model's own rows: those that were counted are its likes."""
+        rng = block_rng(seed, number)
         return self.encoding.decode_in_slices(self.model.draw(size, rng), rng, number * BLOCK_ROWS)
+
+    def written(self, rows: int, seed: int) -> CodedTable:
+        """The codes of the rows of a draw's first block: what was drawn for values that are not declared is replaced
+        in them, as it is in a table that is written. Rows are drawn as a sample, also where a population is: it is
+        samples that were counted.
+        """
+        written = [self.encoding.encode(part) for part in self._plain(min(rows, BLOCK_ROWS), seed, 0)]
+        return {name: np.concatenate([part[name] for part in written]) for name in self.encoding.domain.names}
 
     def sample(self, rows: int | None = None, seed: int = 0, *, where: str | None = None) -> pa.Table:
         """An Arrow table of `rows` synthetic rows (default: the noisy estimate of how many there are).
