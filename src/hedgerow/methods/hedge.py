@@ -26,8 +26,9 @@ from hedgerow.methods.option import Options, option
 from hedgerow.methods.privsyn import trade_off
 from hedgerow.methods.shared import options
 from hedgerow.methods.shared.blocks import FEWEST_BLOCKS, offer_blocks
-from hedgerow.methods.shared.columns import Columns
+from hedgerow.methods.shared.columns import Columns, coarser
 from hedgerow.methods.shared.coverings import covering, pairs_of
+from hedgerow.methods.shared.joins import find_joins
 from hedgerow.methods.shared.public import Relations, forest
 from hedgerow.methods.shared.rounds import Offer, Round, Rounds, Strategy, adapted, drawn_by_lot
 from hedgerow.methods.shared.start import first_measurements, measure_one_ways
@@ -103,9 +104,12 @@ class Hedge(Options, Strategy):
         with progress.phase("measure every column"):
             first = first_measurements(curator, LEAST_SHARE)
             columns = Columns.known_from(curator.domain, first.one_ways, first.total)
+        with progress.phase("join what is nearly a function"):
+            joins = find_joins(curator, columns, self.planned(curator), progress)
+            curator, columns, workload = curator.recode(joins.joining), joins.columns, joins.workload(workload)
         recoding = self.coarsening(curator, columns)
         coarse = curator.recode(recoding)
-        measured = columns.measurements(recoding)
+        measured = [*columns.measurements(recoding), *(coarser(each, recoding) for each in joins.measured)]
         prior = first_model(coarse, columns, recoding, self.size / 4, progress.limits)
         views = self.views(coarse, workload.weights, columns.total)
         if views:
@@ -124,7 +128,7 @@ class Hedge(Options, Strategy):
                 progress=progress,
             )
             model = self.grown(coarse, rounds, progress)
-        return columns.expand(model, recoding)
+        return joins.expand(columns.expand(model, recoding))
 
     def grown(self, curator: Curator, rounds: Rounds, progress: Progress) -> Model:
         """Measure round by round what fits into the model, then what does not; if nothing stands out, go on."""

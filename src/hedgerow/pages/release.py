@@ -232,7 +232,7 @@ def _marginals(release: Release, coded: CodedTable, rows: int) -> Markup:
         noise = measurement.noise.mean_absolute * query.cells / (2 * total)
         lines.append(
             [
-                " × ".join(query.attributes) or "total",
+                " × ".join(query.sizes) or "total",
                 f"{query.cells:,}",
                 f"± {measurement.std:,.1f} rows",
                 _percent(noise),
@@ -283,8 +283,9 @@ def _apart(release: Release, measurement: Measurement, coded: CodedTable, rows: 
 def _cells(query: MarginalQuery, coded: CodedTable, rows: int) -> IntArray:
     """The cell of every row; one beyond the last for rows that count nowhere."""
     cells: IntArray = np.zeros(rows, dtype=np.int64)
-    for name, level, size in zip(query.attributes, query.levels, query.shape, strict=True):
-        cells = cells * size + (coded[name] if level is None else level[coded[name]])
+    for name, join, level, size in zip(query.attributes, query.joins, query.levels, query.shape, strict=True):
+        codes = coded[name] if join is None else join.codes([coded[member] for member in join.members])
+        cells = cells * size + (codes if level is None else level[codes])
     if query.blocks is None:
         return cells
     blocks = query.blocks[cells]
