@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from hedgerow.coded.domain import CodedTable, Counts, Domain, IntArray, Marginal
 from hedgerow.coded.joining import Join, Joining
 from hedgerow.errors import HedgerowError
+from hedgerow.models.conditioning import Factor, Given, TooRareError, combinations, completed, drawn, given, only
 from hedgerow.models.model import FromMarginals, Model, State
 from hedgerow.models.stored import Stored
 
@@ -71,7 +72,48 @@ class Joined(FromMarginals):
         return split.T.reshape(*counts.shape[:-1], len(split))
 
     def draw(self, rows: int, rng: np.random.Generator) -> CodedTable:
-        drawn = self.model.draw(rows, rng)
+        return self._apart(self.model.draw(rows, rng), rng)
+
+    def given(self, factors: Sequence[Factor]) -> Given:
+        """A factor of members of one join is one of its codes, the rest's worth being what the rest has of it; one that
+        reaches across is left. Where the model inside leaves anything, all is left."""
+        holding = {member: name for name, join in self.joining.joins.items() for member in join.members}
+        rest, inside, left = dict(self.rest), [], []
+        for factor in factors:
+            names = {holding.get(name) for name in factor.marginal}
+            if names == {None}:
+                inside.append(factor)
+                continue
+            name = names.pop() if len(names) == 1 else None
+            found = None if name is None else given(rest[name], [factor])
+            if name is None or found is None or found.left:
+                left.append(factor)
+                continue
+            join = self.joining.joins[name]
+            listed = factor.of(dict(zip(join.members, join.combinations.T, strict=True)))
+            rest[name] = found.model if found.possible else rest[name]
+            inside.append(Factor((name,), np.append(listed, min(1.0, found.share))))
+        taken = given(self.model, inside)
+        if taken.left:
+            return Given(self, 1.0, list(factors))
+        return Given(Joined(taken.model, self.joining, rest), taken.share, left)
+
+    def completed(self, fixed: CodedTable, rng: np.random.Generator) -> CodedTable:
+        """Where a join has a say, each combination of what is fixed by itself."""
+        rows = len(next(iter(fixed.values())))
+        if all(name in self.joining.target() for name in fixed):
+            return self._apart(completed(self.model, fixed, {}, rows, rng), rng)
+        table: CodedTable = {attribute.name: np.zeros(rows, dtype=attribute.dtype) for attribute in self.domain}
+        for codes, where in combinations(fixed):
+            found = drawn(given(self, [only(self.domain, name, code) for name, code in codes.items()]), len(where), rng)
+            if found is None:
+                raise TooRareError(where)
+            for name, values in found.items():
+                table[name][where] = values
+        return table
+
+    def _apart(self, drawn: CodedTable, rng: np.random.Generator) -> CodedTable:
+        """Rows of joined codes in the original attributes."""
         table: CodedTable = {}
         for name, codes in drawn.items():
             join = self.joining.joins.get(name)
