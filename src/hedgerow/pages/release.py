@@ -242,7 +242,7 @@ def _marginals(release: Release, coded: CodedTable) -> Markup:
         noise = measurement.noise.mean_absolute * query.cells / (2 * total)
         lines.append(
             [
-                " × ".join(query.attributes) or "total",
+                " × ".join(query.sizes) or "total",
                 f"{query.cells:,}",
                 f"± {measurement.std:,.1f} rows",
                 _percent(noise),

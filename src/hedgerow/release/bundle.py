@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hedgerow.coded.domain import CodedTable, Counts, Domain, Marginal
+from hedgerow.coded.joining import Join
 from hedgerow.coded.measurement import Answer, Measurement, Noise
 from hedgerow.coded.query import MarginalQuery, Query, TreeQuery
 from hedgerow.errors import OptionError, ReleaseError, listing, suggestion
@@ -524,7 +525,12 @@ def _measurement_to_json(measurement: Measurement, arrays: list[npt.NDArray[Any]
     if isinstance(query, TreeQuery):
         tree = {"splits_on": list(query.splits_on), "label": query.label, "sizes": query.sizes}
         return about | {"tree": tree | {"split": store(query.split), "child": store(query.child)}}
-    marginal = {"sizes": query.sizes, "levels": [store(level) for level in query.levels]}
+    marginal: dict[str, Any] = {"sizes": query.sizes, "levels": [store(level) for level in query.levels]}
+    if any(query.joins):
+        marginal["axes"] = [
+            name if join is None else [name, list(join.members), store(join.combinations.reshape(-1))]
+            for name, join in zip(query.attributes, query.joins, strict=True)
+        ]
     return about | {"marginal": marginal | {"blocks": store(query.blocks)}}
 
 
@@ -549,9 +555,15 @@ def _measurement_from_json(data: Mapping[str, Any], array: Any) -> Measurement:
         query = TreeQuery(Domain.of(sizes), names, line(tree["split"], "<i4"), line(tree["child"]), tree["label"])
     else:
         marginal = data["marginal"]
-        given = {name: line(level) for name, level in zip(sizes, marginal["levels"], strict=True) if level is not None}
+        joins = {
+            axis[0]: Join({name: sizes[name] for name in axis[1]}, line(axis[2]).reshape(-1, len(axis[1])))
+            for axis in marginal.get("axes", ())
+            if isinstance(axis, list)
+        }
+        axes = [axis[0] if isinstance(axis, list) else axis for axis in marginal.get("axes", sizes)]
+        given = {name: line(level) for name, level in zip(axes, marginal["levels"], strict=True) if level is not None}
         blocks = None if marginal["blocks"] is None else line(marginal["blocks"])
-        query = MarginalQuery(Domain.of(sizes), tuple(sizes), levels=given, blocks=blocks)
+        query = MarginalQuery(Domain.of(sizes), tuple(axes), levels=given, blocks=blocks, joins=joins)
     kept = None if data["kept"] is None else line(data["kept"])
     values = line(data["values"])
     if query.cells > MOST_CELLS or values.shape != ((query.cells,) if kept is None else kept.shape):

@@ -391,7 +391,7 @@ def _check_answers(certificate: Certificate, answers: Sequence[Answer], schema: 
             _check_measurement(number, charge, measurement, query, weight)
             if charge.purpose == "look":
                 continue
-            columns = {column_of.get(name, "") for name in measurement.query.attributes}
+            columns = {column_of.get(name, "") for name in measurement.query.sizes}
             if any(sizes.get(name) != size for name, size in measurement.query.sizes.items()):
                 # before a column was discovered, it had other cells
                 if not columns <= set(certificate.discovered):
