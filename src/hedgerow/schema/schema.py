@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -28,6 +29,7 @@ from hedgerow.schema.numeric import Integer, Number
 from hedgerow.schema.presets import find
 from hedgerow.schema.probing import Cuttable
 from hedgerow.schema.reading import Real, Text, Whole, as_text
+from hedgerow.schema.totals import Table, Total, tables, with_tables
 from hedgerow.schema.weight import Weight, with_weight
 
 TODO = "TODO"
@@ -57,7 +59,9 @@ class Schema(BaseModel):
     columns: dict[Text, AnyColumn]
     groups: list[Group] = []
     weight: Weight | None = None
+    totals: list[Total] = []
 
+    _files: tuple[Path, ...] = PrivateAttr(default=())
     _invented: dict[str, Invented] = PrivateAttr(default_factory=dict)
     _names: tuple[str, ...] = PrivateAttr(default=())
 
@@ -68,7 +72,9 @@ class Schema(BaseModel):
             raise schema_error(error, {**KINDS, **INVENTED}, Schema) from None
 
     @classmethod
-    def load(cls, path: str | Path | Sequence[str | Path]) -> Schema:
+    def load(
+        cls, path: str | Path | Sequence[str | Path], before_reading: Callable[[Path], None] | None = None
+    ) -> Schema:
         """Read a .yaml, .yml or .json file; a `*-domain.json` object such as {"age": 85} is a schema too, and so is
         the `parameters.json` of a contest (`hedgerow.schema.contest`).
 
@@ -79,7 +85,7 @@ class Schema(BaseModel):
         if preset is not None:
             return preset.schema
         if not isinstance(path, str | Path):
-            return cls.load(path[0])  # the only one
+            return cls.load(path[0], before_reading)  # the only one
         path = Path(path)
         try:
             text = path.read_text(encoding="utf-8-sig")
@@ -89,14 +95,28 @@ class Schema(BaseModel):
             raise SchemaError("not-utf8", f'the schema file "{path}" is not UTF-8 text.') from None
         except OSError as error:
             raise SchemaError("cannot-read", f'the schema file "{path}" cannot be read ({error.strerror}).') from None
-        return cls.parse(text, path.name)
+        return cls.parse(text, path.name, path.parent, before_reading)
 
     @classmethod
-    def parse(cls, text: str, name: str = "schema") -> Schema:
-        """Read YAML, or JSON if the name ends so. Errors name the line."""
+    def parse(
+        cls,
+        text: str,
+        name: str = "schema",
+        folder: Path | None = None,
+        before_reading: Callable[[Path], None] | None = None,
+    ) -> Schema:
+        """Read YAML, or JSON if the name ends so. Errors name the line.
+
+        Paths of public tables are from `folder`; `before_reading` is called with each before it is opened.
+        """
         data, lines = (read_json if name.lower().endswith(".json") else read_yaml)(text, name)
+        files: list[Path] = []
         try:
-            return cls.from_dict(data)
+            if isinstance(data, dict) and "totals" in data:
+                data["totals"], files = with_tables(data["totals"], folder or Path(), before_reading)
+            schema = cls.from_dict(data)
+            schema._files = tuple(files)
+            return schema
         except SchemaError as error:
             raise located(error, name, lines) from None
 
@@ -200,6 +220,7 @@ class Schema(BaseModel):
         self._check_invented()
         self._check_groups()
         self._check_weight()
+        self._check_totals()
         return self
 
     def _check_weight(self) -> None:
@@ -208,6 +229,24 @@ class Schema(BaseModel):
             taken |= dict.fromkeys(self.invented, "is invented") | dict.fromkeys(self.ignore, "is ignored")
             taken |= {} if self.person is None else {self.person: "names a person"}
             self.weight.check(self.columns, taken)
+
+    def _check_totals(self) -> None:
+        if self.totals and self.weight is not None and self.weight.draw == "population":
+            raise key_error(
+                "totals-of-population", ("totals",), "they count rows, and with `draw: population` rows are weighted."
+            )
+        _ = self.published
+
+    @cached_property
+    def published(self) -> list[Table]:
+        """The totals as counts of codes, in the order of a junction tree."""
+        grouped = [name for group in self.groups for name in group.columns]
+        return tables(self.totals, self.columns, grouped) if self.totals else []
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The public tables that were read with the schema file."""
+        return self._files
 
     def _check_groups(self) -> None:
         taken: set[str] = set()
@@ -250,6 +289,7 @@ class Schema(BaseModel):
             },
             "groups": [{key: plain_value(value) for key, value in group if value is not None} for group in self.groups],
             "weight": self.weight and self.weight.model_dump(exclude_defaults=True),
+            "totals": [total.plain() for total in self.totals],
         }
         return {key: value for key, value in data.items() if value not in (None, [], {})}
 
@@ -260,8 +300,9 @@ class Schema(BaseModel):
         for key in ("file", "accept", "weight"):
             if key in data:
                 data[key] = Flow(data[key])
-        if "groups" in data:
-            data["groups"] = [Flow(group) for group in data["groups"]]
+        for key in ("groups", "totals"):
+            if key in data:
+                data[key] = [Flow(each) for each in data[key]]
         return write_yaml(data)
 
     @classmethod
@@ -308,7 +349,12 @@ class Schema(BaseModel):
     @property
     def unprotected(self) -> tuple[str, ...]:
         """What the schema takes from elsewhere, and the guarantee does not speak of."""
-        return () if self.weight is None else (self.weight.unprotected,)
+        weights = [] if self.weight is None else [self.weight.unprotected]
+        totals = [
+            f"the totals of {total.said} are matched exactly; that they are public is the publisher's word"
+            for total in self.totals
+        ]
+        return (*weights, *totals)
 
     @property
     def public_groups(self) -> list[int]:
