@@ -27,6 +27,7 @@ from hedgerow.models.model import BLOCK_ROWS, HELD, Model, State, block_rng, blo
 from hedgerow.models.stored import MEMORY, MOST_CELLS, Allowance, Stored
 from hedgerow.release import archive, editions
 from hedgerow.release.certificate import Certificate, check
+from hedgerow.release.drawing import Drawing
 from hedgerow.release.files import whole_file
 from hedgerow.release.misfits import Misfits
 
@@ -177,8 +178,7 @@ class Release:
 
     def block(self, size: int, seed: int, number: int) -> Iterator[pa.Table]:
         """One block of a draw, some rows at a time."""
-        rng = block_rng(seed, number)
-        return self.encoding.decode_in_slices(self.model.draw(size, rng), rng, number * BLOCK_ROWS)
+        return Drawing(self.model, self.encoding, block_rng(seed, number)).rows(size, number * BLOCK_ROWS)
 
     def sample(self, rows: int | None = None, seed: int = 0) -> pa.Table:
         """An Arrow table of `rows` synthetic rows (default: the noisy estimate of how many there are)."""

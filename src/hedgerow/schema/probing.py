@@ -56,10 +56,11 @@ class Probing(Looked):
     def __init__(self, schema: Schema, waiting: Mapping[str, Cuttable], starts: Mapping[str, Starts]):
         super().__init__(schema)
         looks = {name: _Look(name, waiting[name], runs, self.fits.get(name)) for name, runs in starts.items()}
-        self.blocks: tuple[Any, ...] = tuple(
+        self.blocks = tuple(
             looks.get(block.columns[0], block) if len(block.columns) == 1 else block for block in self.blocks
         )
         self.domain = Domain(attribute for block in self.blocks for attribute in block.attributes)
+        self.mends = []  # columns that are looked at have no cells yet
 
 
 class _Look:

@@ -1,21 +1,21 @@
 """From noisy answers to a distribution: the graphical model that explains the measurements best.
 
 `fit` minimises ½ Σ ‖answers(model) − measured‖² / σ² over all distributions with the estimated total. Among
-distributions with the same marginals it returns the one of largest entropy given its cliques. `fit_near` does not
-follow the measurements all the way, but stays near a model that was believed before. Both only ever see measurements,
-so everything here is post-processing.
+distributions with the same marginals it returns the one of largest entropy given its cliques. Cells that cannot occur,
+as the domain says, stay empty: what is learnt is conditional on that. `fit_near` does not follow the measurements all
+the way, but stays near a model that was believed before. Both only ever see measurements, so everything here is
+post-processing.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from hedgerow import _model
-from hedgerow.coded.domain import Counts, Domain, Marginal
+from hedgerow.coded.domain import Counts, Domain, Support
 from hedgerow.coded.measurement import Measurement, estimated_total
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import HedgerowError, LimitError
@@ -48,9 +48,6 @@ VECTORS = 20
 PLANNING = 100_000
 """Work of each attribute and each clique, before the search begins."""
 
-Support = Mapping[Marginal, npt.NDArray[np.bool_]]
-"""For some marginals, which cells (in domain order) can occur at all; the others are structural zeros."""
-
 
 def fit(
     domain: Domain,
@@ -58,7 +55,6 @@ def fit(
     *,
     total: float | None = None,
     start: GraphicalModel | None = None,
-    support: Support | None = None,
     limits: Limits | None = None,
     progress: Progress | None = None,
     most_calls: int = MOST_CALLS,
@@ -78,11 +74,11 @@ def fit(
     if not math.isfinite(total):
         raise HedgerowError("bad-total", f"a model needs a total that is a number, not {total}.")
     count = max(1.0, total)
-    cliques = [measurement.query.attributes for measurement in measurements] + list(support or {})
+    cliques = [measurement.query.attributes for measurement in measurements] + list(domain.support)
     progress.worked(PLANNING * (len(domain) + len(cliques)))
     structure = plan(domain, cliques)
     pairs = _pairs_that_fit(structure, measurements, limits.memory)
-    base = _base(structure, start, CONFIDENCE, support or {})
+    base = _base(structure, start, CONFIDENCE, domain.support)
     terms = Terms(structure, measurements)
     if len(terms) == 0:
         return GraphicalModel(structure, base, count, limits.memory)
