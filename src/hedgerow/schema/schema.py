@@ -132,8 +132,8 @@ class Schema(BaseModel):
         schema = handler(cls._expanded({**data, "columns": learnt}))
         listed = listed_leaves(schema.kept_rules)
         if listed:
-            columns = {**schema.columns, **{name: schema.columns[name].model_copy(update=own) for name, own in listed}}
-            schema = handler(cls._expanded({**data, "columns": columns}))
+            cut = {name: {**_column_dict(schema.columns[name]), **own} for name, own in listed}
+            schema = handler(cls._expanded({**data, "columns": {**learnt, **cut}}))
         schema._invented = invented
         schema._names = tuple(as_text(name) for name in data["columns"])
         return schema

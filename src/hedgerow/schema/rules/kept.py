@@ -72,6 +72,9 @@ class _Names(Mapping[str, Column | Expression]):
     def __getitem__(self, name: str) -> Column | Expression:
         return self._columns[name] if name in self._columns else self.expression(name)
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._columns or name in self._derive
+
     def __iter__(self) -> Iterator[str]:
         return iter((*self._columns, *self._derive))
 
