@@ -40,7 +40,7 @@ DENSITIES = [
     ["25-02800", "3683.9"],
 ]  # fmt: skip
 """People per square mile of each area: a public table."""
-BINS = {
+BINS: dict[str, list[float]] = {
     "AGEP": [3, 5, 15, 16, 18, 25, 35, 45, 55, 65, 75], "PINCP": [0, 5e3, 1e4, 2e4, 3e4, 45e3, 6e4, 8e4, 12e4],
     "POVPIP": [50, 100, 150, 200, 300, 400, 501], "PWGTP": [20, 40, 60, 80, 120], "WGTP": [1, 20, 40, 60, 80, 120],
     "DENSITY": [2000, 2300, 2600, 3000],
@@ -128,7 +128,9 @@ def coded(table: pa.Table) -> npt.NDArray[np.int64]:
         values = table.column(name).to_pandas()
         if name in BINS:
             numbers = pd.to_numeric(values, errors="coerce")
-            code = np.where(numbers.isna(), len(BINS[name]) + 1, np.digitize(numbers.fillna(0), BINS[name]))
+            code = np.where(
+                numbers.isna(), len(BINS[name]) + 1, np.digitize(numbers.fillna(0).to_numpy(), np.array(BINS[name]))
+            )
         else:
             text = values.astype(object).where(values.notna(), "N").astype(str).str.removesuffix(".0")
             text = text.where(text == "N", text.str.zfill(4).str[:2]) if name == "INDP" else text
