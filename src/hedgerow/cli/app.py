@@ -15,6 +15,7 @@ from hedgerow.cli.example import example
 from hedgerow.cli.ledger import app as ledger
 from hedgerow.cli.methods import methods
 from hedgerow.cli.preset import app as preset
+from hedgerow.cli.publish import publish
 from hedgerow.cli.sample import sample
 from hedgerow.cli.schema import app as schema
 from hedgerow.cli.synth import synth
@@ -46,5 +47,5 @@ def root(
     """Turn a private table into a synthetic one that anyone may read, under differential privacy."""
 
 
-for command in (synth, sample, verify, evaluate, compare, methods, audit, example, demo):
+for command in (synth, sample, verify, publish, evaluate, compare, methods, audit, example, demo):
     app.command()(command)

@@ -129,7 +129,4 @@ class Drawing:
             place = table.column_names.index(name)
             values = other.column(name).cast(table.schema.field(name).type)
             table = table.set_column(place, name, pc.if_else(pa.array(rows), values, table.column(name)))
-        for name, expression in self._encoding.rules.derived.items():
-            place = table.column_names.index(name)
-            table = table.set_column(place, name, expression.values(table).cast(table.schema.field(name).type))
-        return table
+        return self._encoding.rederived(table)

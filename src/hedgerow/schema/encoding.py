@@ -18,6 +18,7 @@ from hedgerow.schema.invented import LONGEST
 from hedgerow.schema.rules.zeros import zeros
 
 if TYPE_CHECKING:
+    from hedgerow.schema.conditions import Expression
     from hedgerow.schema.schema import Schema
 
 SLICE_ROWS = 1 << 17
@@ -65,6 +66,11 @@ class Encoding:
     def declared(self) -> Mapping[str, Column]:
         """The columns as they are declared."""
         return self._columns
+
+    @property
+    def named(self) -> Mapping[str, Column | Expression]:
+        """What conditions may speak of: the columns, and derived ones as what they are computed by."""
+        return {**self._columns, **self.rules.derived}
 
     def attributes_of(self, column: str) -> tuple[str, ...]:
         """The attributes that hold a column."""
@@ -136,6 +142,22 @@ class Encoding:
         rows = max(1, min(SLICE_ROWS, SLICE_BYTES // self._widest(folded)))
         for first in range(0, len(folded), rows):
             yield self._unfolded(folded.slice(first, rows))
+
+    def rederived(self, table: pa.Table) -> pa.Table:
+        """A table whose columns were changed, with derived columns computed anew."""
+        for name, expression in self.rules.derived.items():
+            place = table.schema.get_field_index(name)
+            table = table.set_column(place, self.arrow_schema.field(name), expression.values(table))
+        return table
+
+    def renumbered(self, table: pa.Table, first: int, rng: np.random.Generator) -> pa.Table:
+        """Some of the rows of a table with invented columns of their own, from the row of this number on."""
+        for name, column in self.invented.items():
+            values = column.values(len(table), first, rng)
+            if pa.types.is_dictionary(values.type):
+                values = values.dictionary_decode()
+            table = table.set_column(table.schema.get_field_index(name), self.arrow_schema.field(name), values)
+        return table
 
     def _widest(self, folded: pa.RecordBatch) -> int:
         """Bytes of the longest row of values that the dictionaries allow, and 8 for each column."""

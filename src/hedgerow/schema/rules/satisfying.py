@@ -19,12 +19,13 @@ import pyarrow as pa
 
 from hedgerow.errors import SchemaError
 from hedgerow.schema.arrays import BoolArray
+from hedgerow.schema.conditions.cells import length, taken
 from hedgerow.schema.conditions.language import Field, as_arrow
 from hedgerow.schema.conditions.values import DAY, Numbers, Values
 from hedgerow.schema.ordered import OrderedColumn
-from hedgerow.schema.rules import cells
 from hedgerow.schema.rules.boundaries import boundaries
 from hedgerow.schema.rules.kept import Kept, Rules
+from hedgerow.schema.rules.pieces import pieces_of
 
 MOST_COMBINATIONS = 1 << 21
 """Of the pieces of one rule's columns."""
@@ -67,7 +68,7 @@ class _Table:
     @classmethod
     def of(cls, kept: Kept, pieces: Mapping[str, Values]) -> _Table:
         columns = kept.condition.columns
-        shape = tuple(cells.count(pieces[name]) for name in columns)
+        shape = tuple(length(pieces[name]) for name in columns)
         size = math.prod(shape)
         if size > MOST_COMBINATIONS:
             raise SchemaError(
@@ -76,7 +77,7 @@ class _Table:
                 "through. Hint: fewer columns in one rule, or fewer values.",
             )
         places = np.unravel_index(np.arange(size), shape)
-        known = {name: cells.taken(pieces[name], place) for name, place in zip(columns, places, strict=True)}
+        known = {name: taken(pieces[name], place) for name, place in zip(columns, places, strict=True)}
         truth = kept.condition.evaluate(known, size)
         return cls(kept, columns, (truth.true | truth.null).reshape(shape), (~truth.false).reshape(shape))
 
@@ -84,7 +85,7 @@ class _Table:
 def _pieces(fields: Mapping[str, Field], starts: Mapping[str, set[int]]) -> dict[str, Values]:
     found = {}
     for name, field in fields.items():
-        values = cells.of_pieces(field, sorted(starts[name]))
+        values = pieces_of(field, sorted(starts[name]))
         if values is None:
             raise SchemaError("undecided-rules", f'the kind of the column "{name}" does not say what it may hold.')
         found[name] = values
@@ -94,7 +95,7 @@ def _pieces(fields: Mapping[str, Field], starts: Mapping[str, set[int]]) -> dict
 def _search(tables: Sequence[_Table], pieces: Mapping[str, Values], sure: bool) -> dict[str, int] | None:
     """A piece of every column, so that every rule is (surely, or perhaps) obeyed; None where there is none."""
     relations = [(table.columns, table.must if sure else table.may) for table in tables]
-    left = {name: np.ones(cells.count(values), dtype=bool) for name, values in pieces.items()}
+    left = {name: np.ones(length(values), dtype=bool) for name, values in pieces.items()}
     steps = itertools.count()
 
     def decided(left: dict[str, BoolArray]) -> dict[str, int] | None:
@@ -188,7 +189,7 @@ def _row(fields: Mapping[str, Field], pieces: Mapping[str, Values], places: Mapp
     """The first value of each piece."""
     arrays = {}
     for name, field in fields.items():
-        values = cells.taken(pieces[name], np.array([places[name]]))
+        values = taken(pieces[name], np.array([places[name]]))
         if isinstance(values, Numbers) and isinstance(field.column, OrderedColumn):
             line = values.low / (DAY if field.kind == "date" else 1)
             arrays[name] = field.column.to_arrow(np.where(values.null, 0, line), values.null)

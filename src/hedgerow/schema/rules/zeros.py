@@ -7,7 +7,7 @@ drawn from it is drawn again until it obeys. All of it follows from the declarat
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from hedgerow.coded.domain import Codes, Domain, IntArray, Marginal, Support
 from hedgerow.schema.arrays import BoolArray
-from hedgerow.schema.rules import cells
+from hedgerow.schema.conditions.cells import judged
 from hedgerow.schema.rules.kept import Kept
 
 if TYPE_CHECKING:
@@ -30,39 +30,16 @@ def zeros(kept: Iterable[Kept], blocks: Sequence[Block], domain: Domain) -> tupl
     possible: dict[Marginal, BoolArray] = {}
     order: dict[Marginal, list[str]] = {}
     for each in kept:
-        held = [next(block for block in blocks if name in block.columns) for name in each.condition.columns]
-        names = [block.names[0] for block in dict.fromkeys(held)]
-        marginal = domain.marginal(names)
-        if not names or domain.cells(marginal) > MOST_CELLS:
+        found = judged(each.condition, blocks, MOST_CELLS)
+        if found is None:
             continue
-        legal = _possible(each, dict(zip(each.condition.columns, held, strict=True)), marginal, domain)
-        if legal is not None and not legal.all():
+        marginal, truth, untold = found
+        legal = truth.true | truth.null | untold
+        if not legal.all():
             possible[marginal] = possible[marginal] & legal if marginal in possible else legal
-            order.setdefault(marginal, names)
+            named = [next(block for block in blocks if name in block.columns) for name in each.condition.columns]
+            order.setdefault(marginal, list(dict.fromkeys(block.names[0] for block in named)))
     return possible, [Mend.of(marginal, order[marginal], legal, domain) for marginal, legal in possible.items()]
-
-
-def _possible(kept: Kept, block_of: Mapping[str, Block], marginal: Marginal, domain: Domain) -> BoolArray | None:
-    """Which cells of a marginal hold a value that does not break the rule; None where a column does not say."""
-    shape = domain.shape(marginal)
-    places = np.unravel_index(np.arange(math.prod(shape)), shape)
-    code_of = dict(zip(marginal, places, strict=True))
-    known = {}
-    told = np.ones(math.prod(shape), dtype=bool)
-    for name, field in kept.condition.fields.items():
-        block = block_of[name]
-        values = cells.of_codes(field)
-        if values is None:
-            return None
-        own = block.codes_of(name)
-        codes = code_of[block.names[0]]
-        shown = codes < len(own)
-        column = own[np.where(shown, codes, 0)]
-        shown &= column < cells.count(values)
-        told &= shown
-        known[name] = cells.taken(values, np.where(shown, column, 0))
-    truth = kept.condition.evaluate(known, len(told))
-    return (truth.true | truth.null | ~told).reshape(shape)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,37 +1,23 @@
-"""What the codes of a column, or the pieces of its declared range, allow: values for conditions to be judged by."""
+"""The pieces of a column's declared range: values for rules to be judged by before the column has cells."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
-import pyarrow as pa
 
-from hedgerow.coded.domain import IntArray
 from hedgerow.schema.arrays import FloatArray
+from hedgerow.schema.conditions.cells import held_by_code
 from hedgerow.schema.conditions.language import Field
-from hedgerow.schema.conditions.values import DAY, Numbers, Truth, Values
-from hedgerow.schema.listed import ListedColumn
+from hedgerow.schema.conditions.values import DAY, Numbers, Values
 from hedgerow.schema.ordered import OrderedColumn
 
 
-def of_codes(field: Field) -> Values | None:
-    """What each code of a column stands for, without the hidden one; None where its kind does not say."""
-    column = field.column
-    if isinstance(column, ListedColumn):
-        return field.read(column.one_by_one)
-    if not isinstance(column, OrderedColumn):
-        return None
-    low, high = (np.asarray(ends, dtype=np.float64) for ends in column.cells.spans)
-    single = _outside_bins(column)
-    return _numbers(field, np.append(low, single), np.append(high, single))
-
-
-def of_pieces(field: Field, starts: Sequence[int]) -> Values | None:
+def pieces_of(field: Field, starts: Sequence[int]) -> Values | None:
     """All that a column may hold, in pieces that begin at the given units and at its bounds."""
     column = field.column
     if not isinstance(column, OrderedColumn):
-        return of_codes(field)
+        return held_by_code(field)
     scale = DAY if field.kind == "date" else 1
     low, high = column.cells.low, column.cells.high
     single = _outside_bins(column)
@@ -43,20 +29,6 @@ def of_pieces(field: Field, starts: Sequence[int]) -> Values | None:
     begins = [begin for begin in begins if begin <= high]
     ends = np.array([*begins[1:], high + 1]) - 1
     return _numbers(field, np.append(np.array(begins, dtype=np.float64), single), np.append(ends, single))
-
-
-def taken(values: Values, index: IntArray) -> Values:
-    """Some of the values, or ranges of them."""
-    if isinstance(values, Numbers):
-        low = values.low[index]
-        return Numbers(low, low if values.single else values.high[index], values.unit)
-    if isinstance(values, Truth):
-        return Truth(values.true[index], values.false[index], values.null[index])
-    return values.take(pa.array(index))
-
-
-def count(values: Values) -> int:
-    return len(values.low if isinstance(values, Numbers) else values.true if isinstance(values, Truth) else values)
 
 
 def _outside_bins(column: OrderedColumn) -> FloatArray:
