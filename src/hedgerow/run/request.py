@@ -40,6 +40,7 @@ def synthesize(
     file: Mapping[str, Any] | None = None,
     public: Any = None,
     ledger: str | Path | None = None,
+    period: str | None = None,
     limits: Limits | None = None,
     seed: int = 0,
     progress: Progress | None = None,
@@ -63,7 +64,8 @@ def synthesize(
     release is saved. One run at a time writes to it. Where clearly more values of a column than the schema's
     `max_misfits` fit nothing declared, the run ends with a MisfitError after a small look, which stays paid for;
     `allow_misfits` names columns that may. `rows` is how many will be drawn, where that is known beforehand
-    (never the true number): a method that needs the number for nothing else then spends nothing on it.
+    (never the true number): a method that needs the number for nothing else then spends nothing on it. `ledger` is
+    debited before anything is counted, in its period of the name `period` or in the one that was opened last.
     """
     request = Request(
         table=table,
@@ -73,6 +75,7 @@ def synthesize(
         file=file or {},
         public=public,
         ledger=ledger,
+        period=period,
         limits=limits or Limits(),
         seed=seed,
         unsafe_noise_seed=unsafe_noise_seed,
@@ -106,6 +109,8 @@ class Request:
     """A table of the same columns that is public, whatever the private rows are."""
     ledger: str | Path | None = None
     """The lifetime budget of the dataset, which is debited before anything is counted."""
+    period: str | None = None
+    """The period of the ledger to debit; by default the one that was opened last, where there are any."""
     limits: Limits = field(default_factory=Limits)
     seed: int = 0
     """Steers post-processing only."""
@@ -157,7 +162,7 @@ class Request:
                 )
         if hasattr(method, "bound"):
             method = method.bound(schema)  # options in the table's own values
-        books = None if self.ledger is None else self._opened(Ledger(self.ledger), schema, method)
+        books = None if self.ledger is None else self._opened(Ledger(self.ledger, self.period), schema, method)
         return Checked(self, schema, method, books)
 
     @property
