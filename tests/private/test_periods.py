@@ -294,7 +294,7 @@ def _race(path, results):
     opened, paid = 0, 0
     for year in ("2026", "2027", "2028"):
         try:
-            Ledger(path).open_period(year, Budget(1.0, 1e-8))
+            Ledger(path).open_period(year, Budget(0.7, 1e-8))
             opened += 1
         except BudgetError:
             pass
@@ -320,7 +320,7 @@ def test_eight_at_once_open_each_period_once_and_hold_its_cap_exactly(tmp_path):
         worker.join()
     presence = Ledger(path).presence()
     assert sum(opened for opened, _ in found) == 3 == len(presence.periods)
-    one, cap = whole(Budget(0.2, 1e-12)), Budget(1.0, 1e-8)
+    one, cap = whole(Budget(0.2, 1e-12)), Budget(0.7, 1e-8)
     assert sum(paid for _, paid in found) * one.units == Ledger(path).spent().units
     for period in presence.periods:
         assert covers(cap, period.spent)
