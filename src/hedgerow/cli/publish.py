@@ -75,7 +75,7 @@ def publish(
         named = loaded.certificate.ledger
         confirm_entry(ledger, named)
         said = ledger_statement(Ledger(ledger), None if named is None else named["hash"])
-    rows = loaded.estimated_rows if table is None else folder.rows_of(table, loaded)
+    rows = loaded.expected_rows() if table is None else folder.rows_of(table, loaded)
     stem = re.sub("[^A-Za-z0-9_-]+", "-", (table or release).stem).strip("-") or "synthetic"
     publication = Publication(loaded, f"{stem}.release", (Table(stem, rows, seed),), facts, said, made_with())
     with TerminalProgress(Limits(), quiet).phase("write the folder"):

@@ -15,9 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import numpy.typing as npt
 
-from hedgerow.coded.domain import Counts, Domain, Marginal
+from hedgerow.coded.domain import CodedTable, Counts, Domain, Marginal
+from hedgerow.coded.joining import Join
 from hedgerow.coded.measurement import Answer, Measurement, Noise
 from hedgerow.coded.query import MarginalQuery, Query, TreeQuery
 from hedgerow.errors import OptionError, ReleaseError, listing, suggestion
@@ -29,12 +31,15 @@ from hedgerow.release import archive, editions
 from hedgerow.release.certificate import Certificate, check
 from hedgerow.release.files import whole_file
 from hedgerow.release.misfits import Misfits
+from hedgerow.release.quality import Quality
 from hedgerow.release.signing import check_signature, sign
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from hedgerow.release.demand import Demand
     from hedgerow.schema import Encoding, Schema
+    from hedgerow.schema.weight import Weight
 
 MANIFEST, SIGNATURE = OUTSIDE = ("manifest.json", "signature.json")
 """Members that come last, and that the manifest does not list."""
@@ -93,6 +98,7 @@ class Release:
         self.signer = signer
         self._trust = trust
         self._encoding: Encoding | None = None
+        self._demands: dict[str | None, Demand] = {}
 
     @property
     def encoding(self) -> Encoding:
@@ -128,6 +134,30 @@ class Release:
         if self.certificate.charges[0].purpose != "look":
             return None
         return Misfits.of(self.answers[0].measurements)
+
+    @property
+    def quality(self) -> Quality | None:
+        """How far the rows that are drawn by default are from the private table, where the run measured that."""
+        charge = self.certificate.charges[-1]
+        if charge.purpose != "quality":
+            return None
+        return Quality.of(charge, self.answers[-1].scores, self.model.total)
+
+    @property
+    def missed(self) -> list[str]:
+        """What the schema demands (`accept`) and the measured distances do not show, in words; empty where all is met.
+
+        A criterion is met where the upper bound of its distance is: the truth then is, with a probability of 90 %.
+        """
+        found = {} if self.quality is None else self.quality.criteria()
+        said = []
+        for name, most in self.schema.accept.items():
+            distance = found.get(name)
+            if distance is None:
+                said.append(f"{name}: at most {100 * most:g} %, not measured")
+            elif distance.upper > most:
+                said.append(f"{name}: at most {100 * most:g} %, measured {distance.said}")
+        return said
 
     @property
     def estimated_rows(self) -> int:
@@ -171,23 +201,90 @@ class Release:
                     found[block.names[0]] = float(counts[cell] / counts.sum())
         return found
 
-    def batches(self, rows: int | None = None, seed: int = 0) -> Iterator[pa.Table]:
-        """Rows some at a time, from blocks of 2²⁰; block b depends only on the release, the seed, b and its size."""
-        for number, size in enumerate(block_sizes(self.estimated_rows if rows is None else rows)):
-            yield from self.block(size, seed, number)
+    def expected_rows(self, where: str | None = None) -> int:
+        """How many rows are drawn where nobody says: the noisy estimate of what there is, of one kind or in all.
 
-    def block(self, size: int, seed: int, number: int) -> Iterator[pa.Table]:
+        Of a population drawn by weights, as many as the weights add up to.
+        """
+        rows: float = self.estimated_rows
+        weight = self._population
+        if weight is not None:
+            rows = min(MOST_ROWS, rows * self._demand(where).share * weight.max)
+        elif where is not None:
+            rows *= self.share(where)
+        return max(1, round(rows))
+
+    def share(self, where: str) -> float:
+        """The part of the rows that meet a condition as in SQL's WHERE: an estimate from noisy answers."""
+        share = self._demand(where).share
+        return share if self._population is None else share / self._demand(None).share
+
+    @property
+    def _population(self) -> Weight | None:
+        """The weights by which a population is drawn, where the schema asks for one."""
+        weight = self.schema.weight
+        return weight if weight is not None and weight.draw == "population" else None
+
+    def batches(self, rows: int | None = None, seed: int = 0, where: str | None = None) -> Iterator[pa.Table]:
+        """Rows some at a time, from blocks of 2²⁰; block b depends only on what is asked, the seed, b and its size."""
+        for number, size in enumerate(block_sizes(self.expected_rows(where) if rows is None else rows)):
+            yield from self.block(size, seed, number, where)
+
+    def block(self, size: int, seed: int, number: int, where: str | None = None) -> Iterator[pa.Table]:
         """One block of a draw, some rows at a time."""
+        if where is not None or self._population is not None:
+            return self._demand(where).rows(size, block_rng(seed, number), number * BLOCK_ROWS)
+        return self._plain(size, seed, number)
+
+    def _plain(self, size: int, seed: int, number: int) -> Iterator[pa.Table]:
+        """A block of the model's own rows: those that were counted are its likes."""
         rng = block_rng(seed, number)
         return self.encoding.decode_in_slices(self.model.draw(size, rng), rng, number * BLOCK_ROWS)
 
-    def sample(self, rows: int | None = None, seed: int = 0) -> pa.Table:
-        """An Arrow table of `rows` synthetic rows (default: the noisy estimate of how many there are)."""
+    def written(self, rows: int, seed: int) -> CodedTable:
+        """The codes of the rows of a draw's first block: what was drawn for values that are not declared is replaced
+        in them, as it is in a table that is written. Rows are drawn as a sample, also where a population is: it is
+        samples that were counted.
+        """
+        written = [self.encoding.encode(part) for part in self._plain(min(rows, BLOCK_ROWS), seed, 0)]
+        return {name: np.concatenate([part[name] for part in written]) for name in self.encoding.domain.names}
+
+    def sample(self, rows: int | None = None, seed: int = 0, *, where: str | None = None) -> pa.Table:
+        """An Arrow table of `rows` synthetic rows (default: the noisy estimate of how many there are).
+
+        With `where`, a condition as in SQL, rows that meet it: drawn from the model given the condition.
+        """
         import pyarrow as pa
 
         if rows is not None and rows < 0:
             raise OptionError("bad-row-count", f"the number of rows must not be negative, got {rows}.")
-        return pa.concat_tables([self.encoding.arrow_schema.empty_table(), *self.batches(rows, seed)])
+        return pa.concat_tables([self.encoding.arrow_schema.empty_table(), *self.batches(rows, seed, where)])
+
+    def complete(self, given: Any, seed: int = 0) -> pa.Table:
+        """All rows of a public table, in order, with what they lack drawn from the model given what they hold.
+
+        `given` is an Arrow table, or anything with the Arrow C interface, of some of the columns. What is null in a
+        row, or an empty text, is drawn like the columns that are not there. What is given comes back as it is: the
+        guarantee does not cover it.
+        """
+        import pyarrow as pa
+
+        rows = self.completed(pa.table(given), seed)
+        return pa.concat_tables([self.encoding.arrow_schema.empty_table(), *rows])
+
+    def completed(self, given: pa.Table, seed: int = 0) -> Iterator[pa.Table]:
+        """The same some rows at a time."""
+        from hedgerow.release.completion import completed
+
+        return completed(self, given, seed)
+
+    def _demand(self, where: str | None) -> Demand:
+        """What is asked as the model takes it, made once."""
+        if where not in self._demands:
+            from hedgerow.release.demand import Demand
+
+            self._demands[where] = Demand(self.encoding, self.model, where, self._population)
+        return self._demands[where]
 
     def table(self) -> pa.Table:
         """The synthetic table with its default number of rows and seed."""
@@ -201,11 +298,11 @@ class Release:
 
         return polars.from_arrow(self.table())
 
-    def to_spark(self, session: Any, rows: int | None = None, seed: int = 0) -> Any:
+    def to_spark(self, session: Any, rows: int | None = None, seed: int = 0, *, where: str | None = None) -> Any:
         """The rows of `sample` as a Spark frame that the workers fill."""
         from hedgerow.release import spark_parts
 
-        return spark_parts.frame(self, session, self.estimated_rows if rows is None else rows, seed)
+        return spark_parts.frame(self, session, self.expected_rows(where) if rows is None else rows, seed, where)
 
     def marginal(self, columns: Sequence[str]) -> ModelAnswer:
         """The model's answer for some columns, over the attributes that code them."""
@@ -428,7 +525,12 @@ def _measurement_to_json(measurement: Measurement, arrays: list[npt.NDArray[Any]
     if isinstance(query, TreeQuery):
         tree = {"splits_on": list(query.splits_on), "label": query.label, "sizes": query.sizes}
         return about | {"tree": tree | {"split": store(query.split), "child": store(query.child)}}
-    marginal = {"sizes": query.sizes, "levels": [store(level) for level in query.levels]}
+    marginal: dict[str, Any] = {"sizes": query.sizes, "levels": [store(level) for level in query.levels]}
+    if any(query.joins):
+        marginal["axes"] = [
+            name if join is None else [name, list(join.members), store(join.combinations.reshape(-1))]
+            for name, join in zip(query.attributes, query.joins, strict=True)
+        ]
     return about | {"marginal": marginal | {"blocks": store(query.blocks)}}
 
 
@@ -453,9 +555,15 @@ def _measurement_from_json(data: Mapping[str, Any], array: Any) -> Measurement:
         query = TreeQuery(Domain.of(sizes), names, line(tree["split"], "<i4"), line(tree["child"]), tree["label"])
     else:
         marginal = data["marginal"]
-        given = {name: line(level) for name, level in zip(sizes, marginal["levels"], strict=True) if level is not None}
+        joins = {
+            axis[0]: Join({name: sizes[name] for name in axis[1]}, line(axis[2]).reshape(-1, len(axis[1])))
+            for axis in marginal.get("axes", ())
+            if isinstance(axis, list)
+        }
+        axes = [axis[0] if isinstance(axis, list) else axis for axis in marginal.get("axes", sizes)]
+        given = {name: line(level) for name, level in zip(axes, marginal["levels"], strict=True) if level is not None}
         blocks = None if marginal["blocks"] is None else line(marginal["blocks"])
-        query = MarginalQuery(Domain.of(sizes), tuple(sizes), levels=given, blocks=blocks)
+        query = MarginalQuery(Domain.of(sizes), tuple(axes), levels=given, blocks=blocks, joins=joins)
     kept = None if data["kept"] is None else line(data["kept"])
     values = line(data["values"])
     if query.cells > MOST_CELLS or values.shape != ((query.cells,) if kept is None else kept.shape):

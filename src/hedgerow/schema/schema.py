@@ -28,10 +28,13 @@ from hedgerow.schema.numeric import Integer, Number
 from hedgerow.schema.presets import find
 from hedgerow.schema.probing import Cuttable
 from hedgerow.schema.reading import Real, Text, Whole, as_text
+from hedgerow.schema.weight import Weight, with_weight
 
 TODO = "TODO"
 STAND_INS = 20
 """Values or cells that stand in for a domain that is not yet discovered."""
+ACCEPTABLE = ("columns", "pairs", "worst_pair", "workload")
+"""Distances that `accept` may bound: means over columns, pairs and a workload's marginals, and the worst pair's."""
 MOST_CODES = 1 << 26
 """Values and bins of all columns together."""
 
@@ -50,8 +53,10 @@ class Schema(BaseModel):
     max_rows_per_person: Whole = 1
     ignore: list[Text] = []
     max_misfits: Real = 0.2
+    accept: dict[Text, Real] = {}
     columns: dict[Text, AnyColumn]
     groups: list[Group] = []
+    weight: Weight | None = None
 
     _invented: dict[str, Invented] = PrivateAttr(default_factory=dict)
     _names: tuple[str, ...] = PrivateAttr(default=())
@@ -115,6 +120,7 @@ class Schema(BaseModel):
         if not isinstance(data, Mapping) or not isinstance(data.get("columns"), Mapping):
             return handler(cls._expanded(data))
         _refuse_todo(data)
+        data = with_weight(data)
         learnt, invented = split(data["columns"])
         if invented and not learnt:
             raise key_error("all-invented", ("columns",), "all of them are invented; a table needs one that is learnt.")
@@ -151,6 +157,15 @@ class Schema(BaseModel):
             raise Fault("bad-row-bound", f"max_rows_per_person: must be at least 1, got {self.max_rows_per_person}")
         if not 0 < self.max_misfits <= 1:
             raise Fault("bad-misfit-share", f"max_misfits: must be above 0 and at most 1, got {self.max_misfits}")
+        for key, bound in self.accept.items():
+            if key not in ACCEPTABLE:
+                raise key_error(
+                    "unknown-criterion",
+                    ("accept", key),
+                    f'"{key}" is no criterion; criteria: {listing(ACCEPTABLE)}.{suggestion(key, ACCEPTABLE)}',
+                )
+            if not 0 < bound <= 1:
+                raise key_error("bad-criterion", ("accept", key), f"must be above 0 and at most 1, got {bound}.")
         if self.person is None and self.max_rows_per_person > 1:
             raise Fault(
                 "row-bound-without-person", "max_rows_per_person: needs `person`, the column that names a person"
@@ -184,7 +199,15 @@ class Schema(BaseModel):
                 )
         self._check_invented()
         self._check_groups()
+        self._check_weight()
         return self
+
+    def _check_weight(self) -> None:
+        if self.weight is not None:
+            taken = {name: "belongs to a group" for group in self.groups for name in group.columns}
+            taken |= dict.fromkeys(self.invented, "is invented") | dict.fromkeys(self.ignore, "is ignored")
+            taken |= {} if self.person is None else {self.person: "names a person"}
+            self.weight.check(self.columns, taken)
 
     def _check_groups(self) -> None:
         taken: set[str] = set()
@@ -220,11 +243,13 @@ class Schema(BaseModel):
             "max_rows_per_person": None if self.max_rows_per_person == 1 else self.max_rows_per_person,
             "ignore": list(self.ignore),
             "max_misfits": None if self.max_misfits == 0.2 else self.max_misfits,
+            "accept": dict(self.accept),
             "columns": {
                 name: _column_dict(self.columns[name]) if name in self.columns else plain_invented(self.invented[name])
                 for name in self.names
             },
             "groups": [{key: plain_value(value) for key, value in group if value is not None} for group in self.groups],
+            "weight": self.weight and self.weight.model_dump(exclude_defaults=True),
         }
         return {key: value for key, value in data.items() if value not in (None, [], {})}
 
@@ -232,8 +257,9 @@ class Schema(BaseModel):
         """The schema as a file that `parse` reads back as the same schema."""
         data = self.to_dict()
         data["columns"] = {name: Flow(column) for name, column in data["columns"].items()}
-        if "file" in data:
-            data["file"] = Flow(data["file"])
+        for key in ("file", "accept", "weight"):
+            if key in data:
+                data[key] = Flow(data[key])
         if "groups" in data:
             data["groups"] = [Flow(group) for group in data["groups"]]
         return write_yaml(data)
@@ -278,6 +304,11 @@ class Schema(BaseModel):
     def discovered(self) -> list[str]:
         """Columns whose domain was bought with budget."""
         return [name for name, column in self.columns.items() if getattr(column, "discovered", False)]
+
+    @property
+    def unprotected(self) -> tuple[str, ...]:
+        """What the schema takes from elsewhere, and the guarantee does not speak of."""
+        return () if self.weight is None else (self.weight.unprotected,)
 
     @property
     def public_groups(self) -> list[int]:
