@@ -73,7 +73,7 @@ def publish(
     if ledger is not None:
         confirm_entry(ledger, loaded.certificate.ledger)
         said = Ledger(ledger).statement()
-    rows = loaded.estimated_rows if table is None else folder.rows_of(table, loaded)
+    rows = loaded.expected_rows() if table is None else folder.rows_of(table, loaded)
     named = re.sub("[^A-Za-z0-9_-]+", "-", (table or release).stem).strip("-") or "synthetic"
     publication = Publication(loaded, f"{named}.release", (Table(named, rows, seed),), facts, said, made_with())
     with TerminalProgress(Limits(), quiet).phase("write the folder"):

@@ -291,7 +291,7 @@ def _rows_out(files: Outputs, made: Release) -> int | None:
     """As many as were typed, or the noisy estimate, within what a contest allows."""
     if files.most_rows is None or files.rows is not None:
         return files.rows
-    return min(made.estimated_rows, files.most_rows)
+    return min(made.expected_rows(), files.most_rows)
 
 
 @contextmanager

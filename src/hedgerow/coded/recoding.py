@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from hedgerow.coded.domain import Attribute, CodedTable, Domain, IntArray
+from hedgerow.coded.query import MarginalQuery
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +37,19 @@ class Recoding:
             name: self.maps[name][codes].astype(target[name].dtype) if name in self.maps else codes
             for name, codes in table.items()
         }
+
+    def translated(self, query: MarginalQuery) -> MarginalQuery:
+        """A query about the recoded domain, asked of the original one."""
+        if self.maps.keys().isdisjoint(query.attributes):
+            return query
+        levels: dict[str, npt.ArrayLike] = {}
+        for name, level in zip(query.attributes, query.levels, strict=True):
+            mapping = self.maps.get(name)
+            if mapping is not None:
+                levels[name] = mapping if level is None else level[mapping]
+            elif level is not None:
+                levels[name] = level
+        return MarginalQuery(self.domain, query.attributes, levels=levels, blocks=query.blocks)
 
 
 def _ordered(attribute: Attribute, mapping: IntArray) -> int | None:

@@ -91,7 +91,7 @@ def _tables(publication: Publication) -> dict[str, Any]:
                 "parquet": table.parquet,
                 "rows": f"{table.rows:,}",
                 "seed": table.seed,
-                "rows_estimated": table.rows == release.estimated_rows,
+                "rows_estimated": table.rows == release.expected_rows(),
                 "columns_of_table": [_column(column) for column in columns],
             }
             for table in publication.tables

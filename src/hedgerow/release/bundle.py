@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hedgerow.coded.domain import CodedTable, Counts, Domain, Marginal
+from hedgerow.coded.joining import Join
 from hedgerow.coded.measurement import Answer, Measurement, Noise
 from hedgerow.coded.query import MarginalQuery, Query, TreeQuery
 from hedgerow.errors import OptionError, ReleaseError, listing, suggestion
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from hedgerow.release.demand import Demand
     from hedgerow.schema import Encoding, Schema
+    from hedgerow.schema.weight import Weight
 
 MANIFEST, SIGNATURE = OUTSIDE = ("manifest.json", "signature.json")
 """Members that come last, and that the manifest does not list."""
@@ -96,7 +98,7 @@ class Release:
         self.signer = signer
         self._trust = trust
         self._encoding: Encoding | None = None
-        self._demands: dict[str, Demand] = {}
+        self._demands: dict[str | None, Demand] = {}
 
     @property
     def encoding(self) -> Encoding:
@@ -200,13 +202,28 @@ class Release:
         return found
 
     def expected_rows(self, where: str | None = None) -> int:
-        """How many rows are drawn where nobody says: the noisy estimate, of those that meet the condition."""
-        rows = self.estimated_rows
-        return rows if where is None else max(1, round(rows * self.share(where)))
+        """How many rows are drawn where nobody says: the noisy estimate of what there is, of one kind or in all.
+
+        Of a population drawn by weights, as many as the weights add up to.
+        """
+        rows: float = self.estimated_rows
+        weight = self._population
+        if weight is not None:
+            rows = min(MOST_ROWS, rows * self._demand(where).share * weight.max)
+        elif where is not None:
+            rows *= self.share(where)
+        return max(1, round(rows))
 
     def share(self, where: str) -> float:
-        """The part of the model's rows that meet a condition as in SQL's WHERE: an estimate from noisy answers."""
-        return self._demand(where).share
+        """The part of the rows that meet a condition as in SQL's WHERE: an estimate from noisy answers."""
+        share = self._demand(where).share
+        return share if self._population is None else share / self._demand(None).share
+
+    @property
+    def _population(self) -> Weight | None:
+        """The weights by which a population is drawn, where the schema asks for one."""
+        weight = self.schema.weight
+        return weight if weight is not None and weight.draw == "population" else None
 
     def batches(self, rows: int | None = None, seed: int = 0, where: str | None = None) -> Iterator[pa.Table]:
         """Rows some at a time, from blocks of 2²⁰; block b depends only on what is asked, the seed, b and its size."""
@@ -215,16 +232,21 @@ class Release:
 
     def block(self, size: int, seed: int, number: int, where: str | None = None) -> Iterator[pa.Table]:
         """One block of a draw, some rows at a time."""
+        if where is not None or self._population is not None:
+            return self._demand(where).rows(size, block_rng(seed, number), number * BLOCK_ROWS)
+        return self._plain(size, seed, number)
+
+    def _plain(self, size: int, seed: int, number: int) -> Iterator[pa.Table]:
+        """A block of the model's own rows: those that were counted are its likes."""
         rng = block_rng(seed, number)
-        if where is not None:
-            return self._demand(where).rows(size, rng, number * BLOCK_ROWS)
         return self.encoding.decode_in_slices(self.model.draw(size, rng), rng, number * BLOCK_ROWS)
 
     def written(self, rows: int, seed: int) -> CodedTable:
         """The codes of the rows of a draw's first block: what was drawn for values that are not declared is replaced
-        in them, as it is in a table that is written.
+        in them, as it is in a table that is written. Rows are drawn as a sample, also where a population is: it is
+        samples that were counted.
         """
-        written = [self.encoding.encode(part) for part in self.block(min(rows, BLOCK_ROWS), seed, 0)]
+        written = [self.encoding.encode(part) for part in self._plain(min(rows, BLOCK_ROWS), seed, 0)]
         return {name: np.concatenate([part[name] for part in written]) for name in self.encoding.domain.names}
 
     def sample(self, rows: int | None = None, seed: int = 0, *, where: str | None = None) -> pa.Table:
@@ -256,12 +278,12 @@ class Release:
 
         return completed(self, given, seed)
 
-    def _demand(self, where: str) -> Demand:
-        """The condition as the model takes it, made once."""
+    def _demand(self, where: str | None) -> Demand:
+        """What is asked as the model takes it, made once."""
         if where not in self._demands:
             from hedgerow.release.demand import Demand
 
-            self._demands[where] = Demand(self.encoding, self.model, where)
+            self._demands[where] = Demand(self.encoding, self.model, where, self._population)
         return self._demands[where]
 
     def table(self) -> pa.Table:
@@ -503,7 +525,12 @@ def _measurement_to_json(measurement: Measurement, arrays: list[npt.NDArray[Any]
     if isinstance(query, TreeQuery):
         tree = {"splits_on": list(query.splits_on), "label": query.label, "sizes": query.sizes}
         return about | {"tree": tree | {"split": store(query.split), "child": store(query.child)}}
-    marginal = {"sizes": query.sizes, "levels": [store(level) for level in query.levels]}
+    marginal: dict[str, Any] = {"sizes": query.sizes, "levels": [store(level) for level in query.levels]}
+    if any(query.joins):
+        marginal["axes"] = [
+            name if join is None else [name, list(join.members), store(join.combinations.reshape(-1))]
+            for name, join in zip(query.attributes, query.joins, strict=True)
+        ]
     return about | {"marginal": marginal | {"blocks": store(query.blocks)}}
 
 
@@ -528,9 +555,15 @@ def _measurement_from_json(data: Mapping[str, Any], array: Any) -> Measurement:
         query = TreeQuery(Domain.of(sizes), names, line(tree["split"], "<i4"), line(tree["child"]), tree["label"])
     else:
         marginal = data["marginal"]
-        given = {name: line(level) for name, level in zip(sizes, marginal["levels"], strict=True) if level is not None}
+        joins = {
+            axis[0]: Join({name: sizes[name] for name in axis[1]}, line(axis[2]).reshape(-1, len(axis[1])))
+            for axis in marginal.get("axes", ())
+            if isinstance(axis, list)
+        }
+        axes = [axis[0] if isinstance(axis, list) else axis for axis in marginal.get("axes", sizes)]
+        given = {name: line(level) for name, level in zip(axes, marginal["levels"], strict=True) if level is not None}
         blocks = None if marginal["blocks"] is None else line(marginal["blocks"])
-        query = MarginalQuery(Domain.of(sizes), tuple(sizes), levels=given, blocks=blocks)
+        query = MarginalQuery(Domain.of(sizes), tuple(axes), levels=given, blocks=blocks, joins=joins)
     kept = None if data["kept"] is None else line(data["kept"])
     values = line(data["values"])
     if query.cells > MOST_CELLS or values.shape != ((query.cells,) if kept is None else kept.shape):

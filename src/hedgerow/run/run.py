@@ -160,6 +160,7 @@ class Run:
                 discovered=tuple(schema.discovered),
                 ledger={key: entry[key] for key in ("dataset", "hash", "look") if key in entry} or None,
                 void=vault.exposed if mechanisms.guaranteed else UNSAFE,
+                unprotected=schema.unprotected,
                 notes=(*[PUBLIC] * (public is not None), *[ENDED_EARLY] * self.progress.ended_early),
                 versions=versions(),
                 drawn=drawn,

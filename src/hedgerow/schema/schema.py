@@ -28,6 +28,7 @@ from hedgerow.schema.numeric import Integer, Number
 from hedgerow.schema.presets import find
 from hedgerow.schema.probing import Cuttable
 from hedgerow.schema.reading import Real, Text, Whole, as_text
+from hedgerow.schema.weight import Weight, with_weight
 
 TODO = "TODO"
 STAND_INS = 20
@@ -55,6 +56,7 @@ class Schema(BaseModel):
     accept: dict[Text, Real] = {}
     columns: dict[Text, AnyColumn]
     groups: list[Group] = []
+    weight: Weight | None = None
 
     _invented: dict[str, Invented] = PrivateAttr(default_factory=dict)
     _names: tuple[str, ...] = PrivateAttr(default=())
@@ -118,6 +120,7 @@ class Schema(BaseModel):
         if not isinstance(data, Mapping) or not isinstance(data.get("columns"), Mapping):
             return handler(cls._expanded(data))
         _refuse_todo(data)
+        data = with_weight(data)
         learnt, invented = split(data["columns"])
         if invented and not learnt:
             raise key_error("all-invented", ("columns",), "all of them are invented; a table needs one that is learnt.")
@@ -196,7 +199,15 @@ class Schema(BaseModel):
                 )
         self._check_invented()
         self._check_groups()
+        self._check_weight()
         return self
+
+    def _check_weight(self) -> None:
+        if self.weight is not None:
+            taken = {name: "belongs to a group" for group in self.groups for name in group.columns}
+            taken |= dict.fromkeys(self.invented, "is invented") | dict.fromkeys(self.ignore, "is ignored")
+            taken |= {} if self.person is None else {self.person: "names a person"}
+            self.weight.check(self.columns, taken)
 
     def _check_groups(self) -> None:
         taken: set[str] = set()
@@ -238,6 +249,7 @@ class Schema(BaseModel):
                 for name in self.names
             },
             "groups": [{key: plain_value(value) for key, value in group if value is not None} for group in self.groups],
+            "weight": self.weight and self.weight.model_dump(exclude_defaults=True),
         }
         return {key: value for key, value in data.items() if value not in (None, [], {})}
 
@@ -245,7 +257,7 @@ class Schema(BaseModel):
         """The schema as a file that `parse` reads back as the same schema."""
         data = self.to_dict()
         data["columns"] = {name: Flow(column) for name, column in data["columns"].items()}
-        for key in ("file", "accept"):
+        for key in ("file", "accept", "weight"):
             if key in data:
                 data[key] = Flow(data[key])
         if "groups" in data:
@@ -292,6 +304,11 @@ class Schema(BaseModel):
     def discovered(self) -> list[str]:
         """Columns whose domain was bought with budget."""
         return [name for name, column in self.columns.items() if getattr(column, "discovered", False)]
+
+    @property
+    def unprotected(self) -> tuple[str, ...]:
+        """What the schema takes from elsewhere, and the guarantee does not speak of."""
+        return () if self.weight is None else (self.weight.unprotected,)
 
     @property
     def public_groups(self) -> list[int]:

@@ -88,6 +88,17 @@ class Columns:
         return sums, column.std * math.sqrt(len(mapping) / attribute.size)
 
 
+def coarser(measurement: Measurement, recoding: Recoding) -> Measurement:
+    """A plain measurement as it reads after merging codes; its noise is that of a mean cell."""
+    query = measurement.query
+    names = query.attributes
+    levels = {name: recoding.maps[name] for name in names if name in recoding.maps}
+    counts = MarginalQuery(recoding.domain, names, levels=levels).aggregate(measurement.dense())
+    merged = MarginalQuery(recoding.target(), names)
+    std = measurement.std * math.sqrt(query.cells / merged.cells)
+    return Measurement(merged, np.rint(counts).astype(np.int64), Noise("gaussian", std))
+
+
 def _merged(counts: Counts, attribute: Attribute, least: float) -> IntArray:
     """A code for each old one, so that any two that could be merged further hold at least `least` rows together."""
     ordered = attribute.size if attribute.ordered is None else attribute.ordered
