@@ -78,6 +78,24 @@ def test_every_method_matches_the_totals(method, tmp_path):
     assert len(release.sample(100)) == 100
 
 
+@pytest.mark.parametrize("method", ["mst", "independent", "privsyn"])
+def test_totals_are_matched_by_rows_that_obey_rules(method):
+    rules = """
+rules:
+  - {when: district = 'east', then: age < 5}
+  - {when: sex = 'F', then: paid < 80.5}
+"""
+    schema = hr.Schema.parse(COLUMNS + rules + TOTALS)
+    release = hr.synthesize(people(), schema, hr.Budget(2.0), method, unsafe_noise_seed=1)
+    table = release.sample()
+    assert found(table, "sex", "district") == {(sex, district): count for sex, district, count in PAIRS}
+    frame = table.to_pandas()
+    assert (frame.age[frame.district == "east"] < 5).all()
+    assert (frame.paid[frame.sex == "F"] < 80.5).all()
+    with refused("totals-break-rule", "rule 1"):
+        hr.Schema.parse(COLUMNS + "rules: [district <> 'east']" + TOTALS)
+
+
 def test_blocks_match_together(monkeypatch):
     """Several blocks of a draw have the totals between them; nobody needs to see more than one."""
     monkeypatch.setattr(bundle, "BLOCK_ROWS", 250)
@@ -111,7 +129,7 @@ def test_they_are_read_beside_the_schema_and_written_into_it(tmp_path):
 @pytest.mark.parametrize(
     ("totals", "code"),
     [
-        ("[{table: nothing.csv, columns: [district]}]", "bad-totals"),
+        ("[{table: nothing.csv, columns: [district]}]", "bad-public-table"),
         ("[{table: [[north, 1.5]], columns: [district]}]", "bad-totals"),
         ("[{table: [[north, -1]], columns: [district]}]", "bad-totals"),
         ("[{table: [[north]], columns: [district]}]", "bad-totals"),
@@ -152,9 +170,16 @@ def test_totals_that_disagree_end_a_command_with_one_sentence(hedgerow, tmp_path
     assert not (tmp_path / "out.csv").exists()
 
 
-def test_the_private_table_is_no_table_of_totals(hedgerow, tmp_path):
+@pytest.mark.parametrize(
+    "said",
+    [
+        "totals: [{table: people.csv, columns: [district], count: age}]",
+        "rules: [{columns: [district, sex], lookup: people.csv}]",
+    ],
+)
+def test_the_private_table_is_no_public_one(hedgerow, tmp_path, said):
     pyarrow.csv.write_csv(people(), tmp_path / "people.csv")
-    (tmp_path / "s.yaml").write_text(COLUMNS + "totals: [{table: people.csv, columns: [district], count: age}]")
+    (tmp_path / "s.yaml").write_text(COLUMNS + said)
     done = hedgerow("synth", "people.csv", "-s", "s.yaml", "-e", 1, "-o", "out.csv")
     assert (done.code, code_in(done.err)) == (2, "private-as-public")
     assert not (tmp_path / "out.csv").exists()

@@ -12,6 +12,7 @@ import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,11 +26,12 @@ from hedgerow.coded.query import MarginalQuery, Query, TreeQuery
 from hedgerow.errors import OptionError, ReleaseError, listing, suggestion
 from hedgerow.models import read as read_model
 from hedgerow.models import refuse_unreadable
-from hedgerow.models.matching import Totals, matched, split
+from hedgerow.models.matching import Totals, split
 from hedgerow.models.model import BLOCK_ROWS, HELD, Model, State, block_rng, block_sizes
 from hedgerow.models.stored import MEMORY, MOST_CELLS, Allowance, Stored
 from hedgerow.release import archive, editions
 from hedgerow.release.certificate import Certificate, check
+from hedgerow.release.drawing import Drawing
 from hedgerow.release.files import whole_file
 from hedgerow.release.misfits import Misfits
 from hedgerow.release.quality import Quality
@@ -214,7 +216,7 @@ class Release:
         rows: float = self.estimated_rows
         weight = self._population
         if weight is not None:
-            rows = min(MOST_ROWS, rows * self._demand(where).share * weight.max)
+            rows = min(MOST_ROWS, rows * self._demand(where).share / self._legal * weight.max)
         elif where is not None:
             rows *= self.share(where)
         return max(1, round(rows))
@@ -222,7 +224,14 @@ class Release:
     def share(self, where: str) -> float:
         """The part of the rows that meet a condition as in SQL's WHERE: an estimate from noisy answers."""
         share = self._demand(where).share
-        return share if self._population is None else share / self._demand(None).share
+        return share / self._legal if self._population is None else share / self._demand(None).share
+
+    @cached_property
+    def _legal(self) -> float:
+        """The part of the model's own rows that obey the rules."""
+        from hedgerow.release.demand import Demand
+
+        return Demand(self.encoding, self.model, None, None).share if self.encoding.rules else 1.0
 
     @property
     def _population(self) -> Weight | None:
@@ -243,10 +252,8 @@ class Release:
 
     def _plain(self, size: int, seed: int, number: int) -> Iterator[pa.Table]:
         """A block of the model's own rows: those that were counted are its likes."""
-        rng = block_rng(seed, number)
-        totals = self._totals(size, seed, number)
-        codes = self.model.draw(size, rng) if totals is None else matched(self.model, totals, rng)
-        return self.encoding.decode_in_slices(codes, rng, number * BLOCK_ROWS)
+        drawing = Drawing(self.model, self.encoding, block_rng(seed, number))
+        return drawing.rows(size, number * BLOCK_ROWS, self._totals(size, seed, number))
 
     def _totals(self, size: int, seed: int, number: int) -> Totals | None:
         """The part of the published totals that a block matches, if its draw is of as many rows as they count."""

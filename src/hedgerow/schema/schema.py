@@ -12,6 +12,7 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, PrivateAttr, ValidationError, model_validator
 
 from hedgerow.errors import Fault, OptionError, SchemaError, TableError, listing, suggestion
+from hedgerow.schema.calendar import DAY, CalendarColumn
 from hedgerow.schema.column import Column, plain_value
 from hedgerow.schema.contest import is_parameters, schema_of
 from hedgerow.schema.document import Flow, read_json, read_yaml, write_yaml
@@ -23,12 +24,18 @@ from hedgerow.schema.group import Group, GroupEncoding, combinations_in
 from hedgerow.schema.header import quoted, refuse_lacking, refuse_twice, undeclared
 from hedgerow.schema.invented import INVENTED, Invented, plain_invented, split
 from hedgerow.schema.kinds import KINDS, AnyColumn, made, name_of
-from hedgerow.schema.leaves import Leaf, alike, drawable
+from hedgerow.schema.leaves import Leaf, alike, drawable, parted
 from hedgerow.schema.listed import Category
+from hedgerow.schema.named import NamedTables, Paths
 from hedgerow.schema.numeric import Integer, Number
 from hedgerow.schema.presets import find
 from hedgerow.schema.probing import Cuttable
 from hedgerow.schema.reading import Real, Text, Whole, as_text
+from hedgerow.schema.rules import Rule, Rules
+from hedgerow.schema.rules.boundaries import boundaries
+from hedgerow.schema.rules.declared import MOST_RULES, with_lookups
+from hedgerow.schema.rules.lookup import Listed, joint, listed_leaves
+from hedgerow.schema.rules.satisfying import satisfied
 from hedgerow.schema.totals import Table, Total, tables, with_tables
 from hedgerow.schema.weight import Weight, with_weight
 
@@ -58,10 +65,12 @@ class Schema(BaseModel):
     accept: dict[Text, Real] = {}
     columns: dict[Text, AnyColumn]
     groups: list[Group] = []
+    derive: dict[Text, Text] = {}
+    rules: list[Rule] = []
     weight: Weight | None = None
     totals: list[Total] = []
 
-    _files: tuple[Path, ...] = PrivateAttr(default=())
+    _files: Paths = PrivateAttr(default=Paths())
     _invented: dict[str, Invented] = PrivateAttr(default_factory=dict)
     _names: tuple[str, ...] = PrivateAttr(default=())
 
@@ -110,12 +119,13 @@ class Schema(BaseModel):
         Paths of public tables are from `folder`; `before_reading` is called with each before it is opened.
         """
         data, lines = (read_json if name.lower().endswith(".json") else read_yaml)(text, name)
-        files: list[Path] = []
+        named = NamedTables(folder or Path(), before_reading)
         try:
-            if isinstance(data, dict) and "totals" in data:
-                data["totals"], files = with_tables(data["totals"], folder or Path(), before_reading)
+            for key, read in (("rules", with_lookups), ("totals", with_tables)):
+                if isinstance(data, dict) and key in data:
+                    data[key] = read(data[key], named)
             schema = cls.from_dict(data)
-            schema._files = tuple(files)
+            schema._files = Paths(named.paths)
             return schema
         except SchemaError as error:
             raise located(error, name, lines) from None
@@ -145,6 +155,10 @@ class Schema(BaseModel):
         if invented and not learnt:
             raise key_error("all-invented", ("columns",), "all of them are invented; a table needs one that is learnt.")
         schema = handler(cls._expanded({**data, "columns": learnt}))
+        listed = listed_leaves(schema.kept_rules)
+        if listed:
+            cut = {name: {**_column_dict(schema.columns[name]), **own} for name, own in listed}
+            schema = handler(cls._expanded({**data, "columns": {**learnt, **cut}}))
         schema._invented = invented
         schema._names = tuple(as_text(name) for name in data["columns"])
         return schema
@@ -219,6 +233,7 @@ class Schema(BaseModel):
                 )
         self._check_invented()
         self._check_groups()
+        self._check_rules()
         self._check_weight()
         self._check_totals()
         return self
@@ -235,12 +250,22 @@ class Schema(BaseModel):
             raise key_error(
                 "totals-of-population", ("totals",), "they count rows, and with `draw: population` rows are weighted."
             )
-        _ = self.published
+        if any(table.attributes for table in self.published):
+            self._check_totals_by_rules()
+
+    def _check_totals_by_rules(self) -> None:
+        for index, total in enumerate(self.totals):
+            counted = [row for row in total.table if row[-1]]
+            table = pa.table({name: [str(row[at]) or None for row in counted] for at, name in enumerate(total.columns)})
+            for each in self.kept_rules.kept:
+                within = set(each.condition.columns) <= set(total.columns)
+                if within and each.condition.truth(table).false.any():
+                    raise key_error("totals-break-rule", ("totals", index), f"it counts rows that break {each}.")
 
     @cached_property
     def published(self) -> list[Table]:
         """The totals as counts of codes, in the order of a junction tree."""
-        grouped = [name for group in self.groups for name in group.columns]
+        grouped = [name for group in self.joint for name in group.columns]
         return tables(self.totals, self.columns, grouped) if self.totals else []
 
     @property
@@ -260,6 +285,36 @@ class Schema(BaseModel):
                     raise key_error(
                         error.code, ("groups", index, "allowed"), f"{str(error).partition(': ')[2]}."
                     ) from None
+
+    def _check_rules(self) -> None:
+        for name in self.derive:
+            if name in (*self.columns, *self.ignore, self.person):
+                raise key_error(
+                    "derived-and-declared",
+                    ("derive", name),
+                    "it is computed from other columns, so it is neither declared under `columns` nor ignored.",
+                )
+        if len(self.rules) > MOST_RULES:
+            raise key_error(
+                "huge-rules", ("rules",), f"there are {len(self.rules):,} rules; at most {MOST_RULES:,} are kept."
+            )
+        _ = self.kept_rules
+
+    @cached_property
+    def kept_rules(self) -> Rules:
+        """The rules as conditions over the columns, and derived columns as expressions."""
+        return Rules(self.columns, self.derive, self.rules)
+
+    @cached_property
+    def joint(self) -> list[Group]:
+        """Columns that are coded together: the groups, and public tables in which every column tells all others."""
+        taken = {name for group in self.groups for name in group.columns}
+        found = list(self.groups)
+        for condition in self.kept_rules.conditions:
+            if isinstance(condition, Listed) and joint(condition) and taken.isdisjoint(condition.columns):
+                found.append(Group(columns=condition.columns, allowed=condition.rows))
+                taken |= set(condition.columns)
+        return found
 
     def _check_member(self, path: tuple[str | int, ...], name: str, taken: set[str]) -> None:
         if name not in self.columns:
@@ -288,6 +343,8 @@ class Schema(BaseModel):
                 for name in self.names
             },
             "groups": [{key: plain_value(value) for key, value in group if value is not None} for group in self.groups],
+            "derive": dict(self.derive),
+            "rules": [rule.plain() for rule in self.rules],
             "weight": self.weight and self.weight.model_dump(exclude_defaults=True),
             "totals": [total.plain() for total in self.totals],
         }
@@ -300,9 +357,9 @@ class Schema(BaseModel):
         for key in ("file", "accept", "weight"):
             if key in data:
                 data[key] = Flow(data[key])
-        for key in ("groups", "totals"):
+        for key in ("groups", "rules", "totals"):
             if key in data:
-                data[key] = [Flow(each) for each in data[key]]
+                data[key] = [Flow(each) if isinstance(each, dict) else each for each in data[key]]
         return write_yaml(data)
 
     @classmethod
@@ -377,10 +434,16 @@ class Schema(BaseModel):
         found = self.waiting(column)
         own = found.elsewhere()
         held = {line: drawable(parts, own.get(line, ())) for line, parts in cells.items()}
+        held[""] = drawable(parted(held[""], self._rule_starts(column)), own.get("", ()))
         cut = {**_column_dict(self.columns[column]), **found.cut(held), "discovered": True}
         if endings and cut.get("leaves"):
             cut["endings"] = dict(endings)
         return self._with_column(column, {key: value for key, value in cut.items() if value is not None})
+
+    def _rule_starts(self, column: str) -> list[int]:
+        """The steps of a column's first line at which rules tell its numbers apart."""
+        starts = boundaries(self.kept_rules.conditions, column)
+        return [-(-start // DAY) for start in starts] if isinstance(self.columns[column], CalendarColumn) else starts
 
     def with_stand_ins(self, cells: int = STAND_INS) -> Schema:
         """The schema with some values or cells wherever a domain is still to be discovered."""
@@ -425,11 +488,16 @@ class Schema(BaseModel):
         assert isinstance(found, Category)
         return found.open_values(array)
 
+    def check_rules(self) -> None:
+        """Refuse rules that no row can obey, or of which that cannot be decided. Reads the declaration alone."""
+        if self.rules:
+            satisfied(self.settled().kept_rules)
+
     def check_header(self, header: Sequence[str], what: str = "the table") -> None:
         """Refuses a table whose column names do not match the schema. Reads names only."""
         refuse_twice(header, what)
         needed = [*self.columns, *([self.person] if self.person else [])]
-        declared = [*needed, *self.invented, *self.ignore]
+        declared = [*needed, *self.invented, *self.derive, *self.ignore]
         refuse_lacking(header, needed, declared, what)
         strange = undeclared(header, declared)
         if strange is not None:

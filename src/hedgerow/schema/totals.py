@@ -6,11 +6,9 @@ overlap can all be matched by one table of whole rows; others are refused.
 
 from __future__ import annotations
 
-import csv
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -22,6 +20,7 @@ from hedgerow.errors import Fault, SchemaError, listing, suggestion
 from hedgerow.schema.column import Column
 from hedgerow.schema.explain import key_error
 from hedgerow.schema.listed import ListedColumn
+from hedgerow.schema.named import NamedTables
 from hedgerow.schema.ordered import OrderedColumn
 from hedgerow.schema.reading import Text, as_text
 
@@ -89,38 +88,21 @@ class Table:
     counts: IntArray
 
 
-def with_tables(totals: Any, folder: Path, before_reading: Callable[[Path], None] | None) -> tuple[Any, list[Path]]:
-    """The totals of a schema file with the tables that they name, by paths from the file's folder; and those paths."""
+def with_tables(totals: Any, named: NamedTables) -> Any:
+    """The totals of a schema file with the public tables that they name."""
     if not isinstance(totals, list):
-        return totals, []
-    read, paths = [], []
-    for index, total in enumerate(totals):
-        if (
-            isinstance(total, Mapping)
-            and isinstance(total.get("table"), str)
-            and isinstance(total.get("columns"), list)
-        ):
-            path = folder / total["table"]
-            if before_reading is not None:
-                before_reading(path)
-            columns = [*map(as_text, total["columns"]), as_text(total.get("count", "count"))]
-            total = {**total, "table": _rows_of(path, columns, index)}
-            paths.append(path)
-        read.append(total)
-    return read, paths
+        return totals
+    return [_with_table(total, named, index) for index, total in enumerate(totals)]
 
 
-def _rows_of(path: Path, columns: list[str], index: int) -> list[list[str]]:
-    where = ("totals", index, "table")
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file)
-            lacking = [name for name in columns if name not in (reader.fieldnames or ())]
-            if lacking:
-                raise key_error("bad-totals", where, f'"{path.name}" has no column "{lacking[0]}".')
-            return [[row[name] or "" for name in columns] for row in reader]
-    except (OSError, UnicodeDecodeError, csv.Error):
-        raise key_error("bad-totals", where, f'"{path}" is not a CSV file that can be read.') from None
+def _with_table(total: Any, named: NamedTables, index: int) -> Any:
+    if not isinstance(total, Mapping) or not isinstance(total.get("table"), str):
+        return total
+    columns = total.get("columns")
+    if not isinstance(columns, list):
+        return total
+    wanted = [*map(as_text, columns), as_text(total.get("count", "count"))]
+    return {**total, "table": named.rows(total["table"], wanted, ("totals", index, "table"))}
 
 
 def tables(totals: Sequence[Total], columns: Mapping[str, Column], grouped: Sequence[str]) -> list[Table]:
