@@ -387,7 +387,8 @@ def test_every_branch_of_every_template_asks_for_facts_that_exist(made):
     known = facts_of(publication_of(made))
     inside = {key for value in known.values() if isinstance(value, list) for each in value for key in each}
     inside |= {key for table in known["tables"] for each in table["columns_of_table"] for key in each}
-    listed = {"doubt", "note", "mark", "meaning", "names", "attribute", "column", "share", "departure"}
+    listed = {"doubt", "note", "mark", "meaning", "names", "attribute", "column", "share", "departure", "quantity"}
+    listed |= {"measured", "distance"}
     presence = {"present", "opened", "spent_epsilon", "spent_delta", "cap_epsilon", "cap_delta"}
     for name in ("statement.md", "README.md", "datasheet.md", "codebook.md", "registry.md"):
         asked = set(re.findall(r"\{([a-z_]+)\}|^::(?:if|each) ([a-z_]+)$", template(name), re.M))

@@ -24,6 +24,7 @@ def facts_of(publication: Publication) -> dict[str, Any]:
         **_guarantee(publication),
         **_ledger(publication),
         **_tables(publication),
+        **_quality(publication),
         **_making(publication),
     }
 
@@ -58,6 +59,7 @@ def _guarantee(publication: Publication) -> dict[str, Any]:
         "doubts": [{"doubt": said} for said in (*certificate.budget.doubts(), *publication.release.doubts)],
         "notes_of_run": [{"note": note} for note in certificate.notes],
         "public_table": PUBLIC in certificate.notes,
+        "unprotected": [{"quantity": said} for said in certificate.unprotected],
     }
 
 
@@ -129,6 +131,20 @@ def _tables(publication: Publication) -> dict[str, Any]:
         "misfit_columns": [
             {"column": each.column, "share": each.said} for each in (release.misfits.seen if release.misfits else ())
         ],
+    }
+
+
+def _quality(publication: Publication) -> dict[str, Any]:
+    """Noisy distances from the private table, where some of the budget bought them."""
+    found = publication.release.quality
+    worst = None if found is None else found.worst_pair
+    means = (
+        {} if found is None else {"columns": found.mean_column, "pairs": found.mean_pair, "workload": found.mean_wider}
+    )
+    return {
+        "quality": [{"measured": name, "distance": mean.said} for name, mean in means.items() if mean is not None],
+        "worst_pair": "" if worst is None else " × ".join(worst.attributes),
+        "worst_pair_at_most": "" if worst is None else f"{100 * min(1.0, max(0.0, worst.upper)):.1f} %",
     }
 
 
