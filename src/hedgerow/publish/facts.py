@@ -9,6 +9,7 @@ from typing import Any
 from hedgerow.budget.presence import group_guarantee
 from hedgerow.pages.release import PURPOSES
 from hedgerow.publish.catalogues import citation
+from hedgerow.publish.counts import names
 from hedgerow.publish.publication import Column, Publication
 from hedgerow.publish.publisher import QUESTIONS
 from hedgerow.release.certificate import PUBLIC, share_of_whole
@@ -122,6 +123,10 @@ def _tables(publication: Publication) -> dict[str, Any]:
             for table in publication.tables
         ],
         "column_count": len(columns),
+        "counts": [
+            {"counts_file": name, "counts_of": " × ".join(wanted)}
+            for name, wanted in zip(names(publication.counts), publication.counts, strict=True)
+        ],
         "discovered": ", ".join(certificate.discovered),
         "invented": ", ".join(column.name for column in columns if column.origin == "invented"),
         "left_out": ", ".join(
