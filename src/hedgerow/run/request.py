@@ -28,6 +28,7 @@ from hedgerow.release.bundle import Release
 from hedgerow.run.outputs import Outputs, check_outputs
 from hedgerow.run.run import Run, rehearse
 from hedgerow.schema import Schema
+from hedgerow.schema.fits import rules_by_name
 from hedgerow.schema.presets import find
 
 
@@ -167,7 +168,7 @@ class Request:
         for name, column in schema.invented.items():
             column.refuse_unready(name)
         for allowed in self.allow_misfits:
-            if allowed not in schema.columns:
+            if allowed not in (*schema.columns, *rules_by_name(schema)):
                 raise OptionError(
                     "unknown-column",
                     f'misfits are allowed in "{allowed}", which is no column.{suggestion(allowed, schema.columns)}',
