@@ -12,6 +12,7 @@ import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -33,6 +34,7 @@ from hedgerow.release.misfits import Misfits
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from hedgerow.answers.asking import Answers, Asking
     from hedgerow.schema import Encoding, Schema
 
 MANIFEST, SIGNATURE = OUTSIDE = ("manifest.json", "signature.json")
@@ -224,6 +226,20 @@ class Release:
             if measurement.query.attributes == marginal
         ]
         return ModelAnswer(marginal, self.model.marginal(marginal), min(measured, default=None))
+
+    def ask(self, question: str, level: float = 0.9, population: bool = False) -> Answers:
+        """Answers to a SELECT, or to several that semicolons part: see docs/use/ask.md.
+
+        Each row has an estimate, an interval that is to hold the private table's own figure with probability `level`,
+        and what it rests on. With `population` the interval is for the people of whom the rows are a random sample.
+        """
+        return self._asking.ask(question, level, population)
+
+    @cached_property
+    def _asking(self) -> Asking:
+        from hedgerow.answers.asking import Asking
+
+        return Asking(self)
 
     # ------------------------------------------------------------ files
 

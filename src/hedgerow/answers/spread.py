@@ -1,0 +1,101 @@
+"""Intervals: how far the error of an answer spreads, from noise, from the model's discrepancy, and by experience.
+
+What the model may be wrong by is κ√V (`hedgerow.answers.discrepancy`), where V is the variance of the answer's
+influence. Where measurements hold all of its columns together there is their noise too: a measurement tells the
+influence's mean in each of its cells, with the noise of the cells, and leaves what varies inside cells to the model;
+several are put together by their precisions. The model is fitted to all answers at once, so of this noise a part stays.
+The sum is multiplied by a factor for the basis of the answer: how much larger errors on real tables are. Errors have
+heavier tails than Gaussian ones; Student's distribution with `TAILS` degrees of freedom fits them.
+
+The constants are fitted with `python -m bench.coverage --fit`; docs/studies/coverage.md says on what, and how often
+intervals then hold on those and on other tables.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.stats import t as student
+
+from hedgerow.answers.basis import Basis, Grounds, cells_of
+from hedgerow.answers.discrepancy import Discrepancy
+from hedgerow.answers.rows import Rows
+from hedgerow.answers.values import Estimate
+from hedgerow.coded.domain import Marginal
+from hedgerow.coded.measurement import Measurement
+from hedgerow.schema.arrays import FloatArray
+
+TAILS = 3
+"""Degrees of freedom."""
+STAYS = 0.1
+"""The part of the measurements' noise, as a variance, that stays after the fit."""
+FACTORS: dict[tuple[Basis, bool], float] = {
+    ("measured", False): 0.75,
+    ("measured", True): 0.85,
+    ("modelled", False): 0.5,
+    ("modelled", True): 0.9,
+    ("assumed", False): 0.65,
+    ("assumed", True): 0.75,
+}
+"""By basis, and by whether values along a line make the answer (means, quantiles) or numbers of rows alone."""
+
+TINY = 1e-300
+
+
+class Spread:
+    """The errors of a release's answers."""
+
+    def __init__(self, grounds: Grounds, discrepancy: Discrepancy, total_std: float):
+        self._grounds, self._discrepancy, self._total_std = grounds, discrepancy, total_std
+
+    def interval(
+        self, estimate: Estimate, basis: Basis, marginal: Marginal, rows: Rows, level: float, population: bool
+    ) -> tuple[float, float]:
+        """The ends of an interval that is to hold the truth with probability `level`."""
+        reach = float(student.ppf((1 + level) / 2, TAILS))
+        quantile = estimate.quantile
+        influence = estimate.influence if quantile is None else quantile.influence
+        variance = self.variance(influence, estimate.along, basis, marginal, rows)
+        if population:
+            variance += _variance(rows.weights, influence) / rows.total
+        if quantile is not None:
+            half = reach * math.sqrt(variance)
+            return quantile.at(max(0.0, quantile.level - half)), quantile.at(min(1.0, quantile.level + half))
+        half = reach * math.hypot(math.sqrt(variance), estimate.by_total * self._total_std)
+        return max(estimate.bounds[0], estimate.value - half), min(estimate.bounds[1], estimate.value + half)
+
+    def variance(self, influence: FloatArray, along: bool, basis: Basis, marginal: Marginal, rows: Rows) -> float:
+        """The square of the scale of Σ influence · error of the share."""
+        if not marginal:
+            return 0.0
+        square = self._discrepancy.square(marginal)
+        variance = _variance(rows.weights, influence)
+        if not along:  # where the model has no row at all there may be a few
+            variance += square * float(np.abs(influence).max()) ** 2
+        told = [_told(measurement, marginal, rows, influence, square) for measurement in self._grounds.about(marginal)]
+        precision = sum(1 / max(each, TINY) for each in told if each is not None)
+        noise = STAYS / precision if precision else 0.0
+        return FACTORS[basis, along] ** 2 * (square * variance + noise)
+
+
+def _variance(weights: FloatArray, influence: FloatArray) -> float:
+    """The variance of the influence among the rows."""
+    mean = float(weights @ influence)
+    return max(0.0, float(weights @ influence**2) - mean**2)
+
+
+def _told(
+    measurement: Measurement, marginal: Marginal, rows: Rows, influence: FloatArray, inside: float
+) -> float | None:
+    """The variance of an answer from one measurement alone: its noise, and `inside` for each unit that cells hide."""
+    found = cells_of(measurement, marginal, rows)
+    if found is None:
+        return None
+    cells, others = found
+    held = np.bincount(cells, weights=rows.weights)
+    sums = np.bincount(cells, weights=rows.weights * influence)
+    means = np.divide(sums, held, out=np.zeros_like(sums), where=held > 0)
+    noise = others * float(means @ means) * measurement.noise.variance / rows.total**2
+    between = float(held @ means**2) - float(held @ means) ** 2
+    return noise + inside * max(0.0, _variance(rows.weights, influence) - between)
