@@ -306,3 +306,88 @@ def fitted(results: dict[str, Any]) -> None:
                             ratios += np.repeat(about["ratios"], max(1, about["asked"] // len(GRID))).tolist()
             if ratios:
                 print(basis, "means and quantiles" if along else "counts", f"× {np.quantile(ratios, AIM):.3f}", len(ratios))
+
+
+def page(results: dict[str, Any]) -> str:
+    """docs/studies/coverage.md."""
+    known = {key: found for key, found in results.items() if "cells" in found}
+    lines = [
+        "# Do intervals hold?",
+        "",
+        "`hedgerow ask` gives an interval for the private table's own figure. Here is how often intervals for 90 % held it,",
+        "on real tables: what was asked are the same questions of every release of a table, from a fixed generator",
+        f"(`bench/coverage.py`): {QUESTIONS} for each table, counts of two and of three conditions, means and quantiles of an",
+        "ordered column under one or two conditions; a condition is a range or a set of values that holds 5–60 % of the",
+        f"rows. `hedge` with its defaults, δ = {DELTA:g}. Written by `python -m bench.coverage`.",
+        "",
+        f"The factors of the intervals were fitted on {', '.join(FITTED)}, and their form was chosen with a look at the",
+        f"other tables of {', '.join(TABLES)} too. What is below the second heading was asked once, afterwards.",
+        "",
+        "A cell gives the part of the answers that held, and of how many; *all* pools the three bases.",
+        "",
+    ]
+    lines += _section(known, [name for name in TABLES if any(key.startswith(name + "|") for key in known)])
+    others = sorted({key.split("|")[0] for key in known} - set(TABLES))
+    if others:
+        lines += ["## Tables that were looked at once", "", *_section(known, others)]
+    lines += _kinds(known)
+    return "\n".join(lines)
+
+
+def _section(known: dict[str, Any], names: list[str]) -> list[str]:
+    lines = [
+        "| table | ε | releases | measured | modelled | assumed | all | width of a count of two | CPU s |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    sums: dict[str, tuple[int, int]] = {}
+    for name in names:
+        for epsilon in sorted(float(key.split("|")[1]) for key in known if key.split("|")[0] == name):
+            found = known[f"{name}|{epsilon:g}"]
+            by = pooled(found["cells"], lambda cell: cell.split("|")[0])
+            by["all"] = tuple(np.sum(list(by.values()), axis=0).tolist())
+            for basis, (held, asked) in by.items():
+                before = sums.get(basis, (0, 0))
+                sums[basis] = (before[0] + held, before[1] + asked)
+            widths = [
+                (about["width"], about["asked"])
+                for cell, about in found["cells"].items()
+                if cell.endswith("|count of two") and not cell.startswith("none")
+            ]
+            width = sum(wide * asked for wide, asked in widths) / max(1, sum(asked for _, asked in widths))
+            cells = [_held(by.get(basis)) for basis in ("measured", "modelled", "assumed", "all")]
+            lines.append(
+                f"| {name} ({found['rows']:,} rows) | {epsilon:g} | {found['releases']} | {' | '.join(cells)} | "
+                f"{100 * width:.2f} % of the rows | {found['cpu_s']:.1f} |"
+            )
+    pooled_cells = [_held(sums.get(basis)) for basis in ("measured", "modelled", "assumed", "all")]
+    lines.append(f"| all | | | {' | '.join(pooled_cells)} | | |")
+    lines += [
+        "",
+        "Width: medians of each basis, averaged. CPU seconds: of all questions to one release, reading it included.",
+        "Questions that a release could not answer, because no row of it fits, count as not held.",
+        "",
+    ]
+    return lines
+
+
+def _kinds(known: dict[str, Any]) -> list[str]:
+    """By kind of question, over all tables and ε."""
+    sums: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
+    for found in known.values():
+        for cell, about in found["cells"].items():
+            basis, kind = cell.split("|")
+            sums[kind, basis][0] += about["held"]
+            sums[kind, basis][1] += about["asked"]
+    lines = ["## By kind of question", "", "| kind | measured | modelled | assumed |", "|---|---|---|---|"]
+    for kind in ("count of two", "count of three", "mean", "quantile"):
+        cells = [_held(tuple(sums[kind, basis])) for basis in ("measured", "modelled", "assumed")]
+        lines.append(f"| {kind} | {' | '.join(cells)} |")
+    return [*lines, ""]
+
+
+def _held(counted: Any) -> str:
+    return "–" if not counted or not counted[1] else f"{100 * counted[0] / counted[1]:.0f} % of {counted[1]:,}"
+
+
+if __name__ == "__main__":
+    run()

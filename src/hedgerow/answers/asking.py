@@ -121,6 +121,12 @@ class Asking:
         return Answer(question.text, tuple(found))
 
 
+    @property
+    def worth(self) -> int:
+        """Independent rows that tell as much of the private table as the release does."""
+        return self._spread.worth
+
+
 def changes(now: Release, before: Release, text: str, level: float, population: bool) -> Answers:
     """What was asked of two releases, the answers of the first less those of the second.
 

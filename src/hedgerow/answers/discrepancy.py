@@ -79,6 +79,11 @@ class Discrepancy:
         parts = list(combinations(marginal, 2)) or [marginal]
         return float(np.mean([self._of(part) for part in parts]))
 
+    @property
+    def typical(self) -> float:
+        """κ² of a pair of which nothing else is known."""
+        return self._known(2).unseen
+
     def _of(self, part: Marginal) -> float:
         typical = self._known(len(part))
         distance = self._distances.get(part)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.stats import norm
 from scipy.stats import t as student
 
 from hedgerow.answers.basis import Basis, Grounds, cells_of
@@ -41,6 +42,7 @@ FACTORS: dict[tuple[Basis, bool], float] = {
 """By basis, and by whether values along a line make the answer (means, quantiles) or numbers of rows alone."""
 
 TINY = 1e-300
+FEWEST_ROWS = 2
 
 
 class Spread:
@@ -64,6 +66,15 @@ class Spread:
             return quantile.at(max(0.0, quantile.level - half)), quantile.at(min(1.0, quantile.level + half))
         half = reach * math.hypot(math.sqrt(variance), estimate.by_total * self._total_std)
         return max(estimate.bounds[0], estimate.value - half), min(estimate.bounds[1], estimate.value + half)
+
+    @property
+    def worth(self) -> int:
+        """Independent rows that tell as much as the release: a sample of so many is wrong by as much as it is.
+
+        At 90 %, where what it tells of are numbers of rows that lean on pairs nobody measured.
+        """
+        scale = FACTORS["assumed", False] * float(student.ppf(0.95, TAILS)) / float(norm.ppf(0.95))
+        return max(FEWEST_ROWS, int(1 / (scale**2 * self._discrepancy.typical)))
 
     def variance(self, influence: FloatArray, along: bool, basis: Basis, marginal: Marginal, rows: Rows) -> float:
         """The square of the scale of Σ influence · error of the share."""

@@ -19,6 +19,10 @@ def sample(
     ],
     rows: Annotated[str | None, typer.Option(help="For example 1e9. Default: the noisy estimate.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Another seed gives other rows.")] = 0,
+    tables: Annotated[
+        int | None,
+        typer.Option(min=2, help="So many tables, OUT-1 …: what varies between them is what each may be wrong by."),
+    ] = None,
     workers: Annotated[int, typer.Option(min=1, help="Processes that fill a folder; the rows are the same.")] = 1,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
     quiet: Quiet = False,
@@ -37,6 +41,17 @@ def sample(
     trust = Trust(tuple(allow_model or ()), size(max_memory), tuple(allow_column or ()))
     wanted = None if rows is None else count(rows)
     progress = TerminalProgress(Limits(), quiet)
+    if tables is not None:
+        paths = [out.with_name(f"{out.stem}-{number + 1}{out.suffix}") for number in range(tables)]
+        check_outputs([(path, TABLE_SUFFIXES) for path in paths], {"release": release}, overwrite=overwrite)
+        loaded = Release.load(release, **trust._asdict())
+        warning = " ".join(loaded.certificate.statements()) if loaded.certificate.void else None
+        with progress.phase("draw tables", tables):
+            for path, drawn in zip(paths, loaded.tables(tables, wanted, seed), strict=True):
+                write_table(path, loaded.encoding.arrow_schema, [drawn], warning, replace=overwrite)
+                progress.step()
+        print(f"{paths[0]} … {paths[-1].name}: {counted(tables, 'table')}")
+        return
     if not out.suffix or os.path.isdir(out):
         total, written = write_parts(release, out, wanted, seed, workers, progress, trust=trust)
         print(f"{out}: {counted(total, 'synthetic row')}; {counted(written, 'part')} written now")

@@ -47,6 +47,8 @@ MOST_ROWS = 1 << 40
 """Rows that are drawn at most where nobody said how many."""
 TEXT_BYTES = 32
 """Memory for one byte of JSON while it is read, at most."""
+POOL = 1 << 18
+"""Rows of the model that several tables choose theirs from."""
 CODE_BYTES = 64
 """Memory for one code of a column while codes become values: what it stands for, and where its bin begins and ends."""
 LARGEST_SCALE = 1e100
@@ -234,6 +236,23 @@ class Release:
         and what it rests on. With `population` the interval is for the people of whom the rows are a random sample.
         """
         return self._asking.ask(question, level, population)
+
+    def tables(self, count: int, rows: int | None = None, seed: int = 0) -> Iterator[pa.Table]:
+        """Several tables that differ among each other as much as each may be wrong, for tools of your own.
+
+        Each is drawn from a bootstrap of the model: from as many independent rows of it as tell as much of the private
+        table as the release does. So what varies between tables estimates the error of their mean; docs/use/tables.md
+        says how to combine them.
+        """
+        if count < 2:
+            raise OptionError("too-few-tables", f"what varies between tables shows in two at least, got {count}.")
+        pool = self.model.draw(POOL, block_rng(seed, 0))
+        size = self.estimated_rows if rows is None else rows
+        for number in range(count):
+            rng = block_rng(seed, number + 1)
+            few = rng.integers(0, POOL, self._asking.worth)
+            chosen = few[rng.integers(0, len(few), size)]
+            yield self.encoding.decode({name: codes[chosen] for name, codes in pool.items()}, rng)
 
     @cached_property
     def _asking(self) -> Asking:
