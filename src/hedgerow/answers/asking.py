@@ -112,6 +112,8 @@ class Asking:
 
     def _answer(self, question: Question, level: float, population: bool) -> Answer:
         rows = self._rows.of(question.columns)
+        if question.where is not None and rows.share(rows.truth(question.where)) <= 0:
+            raise OptionError("nobody", f'no row of the release fits the condition of "{_short(question.text)}".')
         found = []
         for group, named, estimate in estimates(question, rows):
             marginal = self._rows.attributes(question.columns_of(named))
@@ -177,8 +179,6 @@ def total_std(measurements: Sequence[Measurement]) -> float:
 def estimates(question: Question, rows: Rows) -> Iterator[Found]:
     """Every value of every group that has rows, as the question lists them."""
     asked = np.ones(len(rows.weights), dtype=bool) if question.where is None else rows.truth(question.where)
-    if rows.share(asked) <= 0:
-        raise OptionError("nobody", f'no row of the release fits the condition of "{_short(question.text)}".')
     found = []
     for group, members in _groups(question, rows, asked):
         for named in question.values:

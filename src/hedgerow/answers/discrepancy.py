@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -44,6 +44,13 @@ class Distance(Protocol):
     def std(self) -> float: ...
 
 
+class Kappa(NamedTuple):
+    """E κ², and how much of what is known of it comes from the columns' own distance: 0 if that drowned in noise."""
+
+    square: float
+    told: float
+
+
 @dataclass(frozen=True)
 class Typical:
     """What is believed of κ before a distance is looked at: mean, standard deviation, and the error of the mean."""
@@ -52,17 +59,17 @@ class Typical:
     std: float
     error: float
 
-    def square(self, observed: float, noise: float) -> float:
-        """E κ², given an observation with noise."""
+    def given(self, observed: float, noise: float) -> Kappa:
+        """What is known after an observation with noise."""
         variance = self.std**2
         trust = variance / (variance + noise**2)
         believed = max(0.0, self.mean + trust * (observed - self.mean))
-        return believed**2 + trust * noise**2 + ((1 - trust) * self.error) ** 2
+        return Kappa(believed**2 + trust * noise**2 + ((1 - trust) * self.error) ** 2, trust)
 
     @property
-    def unseen(self) -> float:
-        """E κ² where nothing was observed."""
-        return self.mean**2 + self.std**2 + self.error**2
+    def unseen(self) -> Kappa:
+        """What is known where nothing was observed."""
+        return Kappa(self.mean**2 + self.std**2 + self.error**2, 0.0)
 
 
 class Discrepancy:
@@ -74,23 +81,23 @@ class Discrepancy:
         self._roots: dict[Marginal, float] = {}
         self._typical: dict[int, Typical] = {}
 
-    def square(self, marginal: Marginal) -> float:
-        """The mean of κ² over the pairs of a marginal's attributes; its own if it is one column."""
-        parts = list(combinations(marginal, 2)) or [marginal]
-        return float(np.mean([self._of(part) for part in parts]))
+    def of(self, marginal: Marginal) -> Kappa:
+        """The mean over the pairs of a marginal's attributes; its own if it is one column."""
+        known = [self._of(part) for part in list(combinations(marginal, 2)) or [marginal]]
+        return Kappa(*np.mean(known, axis=0).tolist())
 
     @property
     def typical(self) -> float:
         """κ² of a pair of which nothing else is known."""
-        return self._known(2).unseen
+        return self._known(2).unseen.square
 
-    def _of(self, part: Marginal) -> float:
+    def _of(self, part: Marginal) -> Kappa:
         typical = self._known(len(part))
         distance = self._distances.get(part)
         if distance is None:
             return typical.unseen
         scale = PER_DISTANCE / self._root(part)
-        return typical.square(scale * distance.value, scale * distance.std)
+        return typical.given(scale * distance.value, scale * distance.std)
 
     def _known(self, degree: int) -> Typical:
         if degree not in self._typical:

@@ -4,8 +4,7 @@ What the model may be wrong by is κ√V (`hedgerow.answers.discrepancy`), where
 influence. Where measurements hold all of its columns together there is their noise too: a measurement tells the
 influence's mean in each of its cells, with the noise of the cells, and leaves what varies inside cells to the model;
 several are put together by their precisions. The model is fitted to all answers at once, so of this noise a part stays.
-The sum is multiplied by a factor for the basis of the answer: how much larger errors on real tables are. Errors have
-heavier tails than Gaussian ones; Student's distribution with `TAILS` degrees of freedom fits them.
+The sum is multiplied by a factor: how much larger errors on real tables are than that. Errors have heavier tails than Gaussian ones; Student's distribution with `TAILS` degrees of freedom fits them.
 
 The constants are fitted with `python -m bench.coverage --fit`; docs/studies/coverage.md says on what, and how often
 intervals then hold on those and on other tables.
@@ -31,16 +30,13 @@ TAILS = 3
 """Degrees of freedom."""
 STAYS = 0.1
 """The part of the measurements' noise, as a variance, that stays after the fit."""
-FACTORS: dict[tuple[Basis, bool], float] = {
-    ("measured", False): 0.75,
-    ("measured", True): 0.85,
-    ("modelled", False): 0.5,
-    ("modelled", True): 0.9,
-    ("assumed", False): 0.65,
-    ("assumed", True): 0.75,
-}
-"""By basis, and by whether values along a line make the answer (means, quantiles) or numbers of rows alone."""
-
+BEYOND = 4e-6
+"""What κ² is more for three columns and more that were not measured together: pairs say nothing of it."""
+TOGETHER, APART = {False: 0.76, True: 1.4}, {False: 1.25, True: 1.8}
+"""Factors of answers whose columns were measured together, and of others; of each the second (True) is for answers that
+values along a line make, means and quantiles, not numbers of rows alone: errors of neighbouring cells are alike, which
+a sum along the line does not average out. A *modelled* answer is in between, as far as the distance of its columns could
+be told from noise: what is measured because it is strong is also what a rough measurement gets most wrong."""
 TINY = 1e-300
 FEWEST_ROWS = 2
 
@@ -73,21 +69,25 @@ class Spread:
 
         At 90 %, where what it tells of are numbers of rows that lean on pairs nobody measured.
         """
-        scale = FACTORS["assumed", False] * float(student.ppf(0.95, TAILS)) / float(norm.ppf(0.95))
+        scale = APART[False] * float(student.ppf(0.95, TAILS)) / float(norm.ppf(0.95))
         return max(FEWEST_ROWS, int(1 / (scale**2 * self._discrepancy.typical)))
 
     def variance(self, influence: FloatArray, along: bool, basis: Basis, marginal: Marginal, rows: Rows) -> float:
         """The square of the scale of Σ influence · error of the share."""
         if not marginal:
             return 0.0
-        square = self._discrepancy.square(marginal)
+        square, told = self._discrepancy.of(marginal)
+        if basis == "assumed" and len(marginal) > 2:
+            square += BEYOND
         variance = _variance(rows.weights, influence)
         if not along:  # where the model has no row at all there may be a few
             variance += square * float(np.abs(influence).max()) ** 2
         told = [_told(measurement, marginal, rows, influence, square) for measurement in self._grounds.about(marginal)]
         precision = sum(1 / max(each, TINY) for each in told if each is not None)
         noise = STAYS / precision if precision else 0.0
-        return FACTORS[basis, along] ** 2 * (square * variance + noise)
+        together = {"measured": 1.0, "modelled": told, "assumed": 0.0}[basis]
+        factor = together * TOGETHER[along] + (1 - together) * APART[along]
+        return factor**2 * (square * variance + noise)
 
 
 def _variance(weights: FloatArray, influence: FloatArray) -> float:
