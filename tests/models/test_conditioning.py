@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from hedgerow.coded.domain import Domain
 from hedgerow.coded.recoding import Recoding
-from hedgerow.errors import OptionError
 from hedgerow.models import conditioning
-from hedgerow.models.conditioning import Factor, accepted, completed
+from hedgerow.models.conditioning import Factor, TooRareError, completed
 from hedgerow.models.expanded import Expanded
 from hedgerow.models.graphical.junction import plan
 from hedgerow.models.graphical.model import GraphicalModel
@@ -34,14 +33,7 @@ def share(model, factors):
 
 def drawn(model, factors, rows=ROWS, seed=0):
     """Rows of a model that is given factors, whatever it leaves."""
-    rng = np.random.default_rng(seed)
-    found = conditioning.given(model, factors)
-    kept = []
-    while sum(len(each["a"]) for each in kept) < rows:
-        pool = found.model.draw(rows, rng)
-        chosen = accepted(pool, found.left, rng)
-        kept.append({name: codes[chosen] for name, codes in pool.items()})
-    return {name: np.concatenate([each[name] for each in kept])[:rows] for name in model.domain.names}
+    return conditioning.drawn(conditioning.given(model, factors), rows, np.random.default_rng(seed))
 
 
 def counts(domain, rows):
@@ -132,13 +124,31 @@ def test_given_rows_come_back_in_order_with_the_rest_of_the_joint(kind):
     likely = model.marginal(("a", "c")).reshape(-1)
     cells = rng.choice(np.flatnonzero(likely > 0), ROWS)
     fixed = {"a": (cells // 2).astype(np.uint8), "c": (cells % 2).astype(np.uint8)}
-    rows = completed(model, fixed, rng)
+    rows = completed(model, fixed, {}, ROWS, rng)
     assert all(np.array_equal(rows[name], codes) for name, codes in fixed.items())
     joint = model.marginal(domain.names)
     weight = joint.sum(axis=1, keepdims=True)
     conditional = np.divide(joint, weight, out=np.zeros_like(joint), where=weight > 0)
     law = conditional * np.bincount(cells, minlength=6).reshape(3, 1, 2)
     assert follows(rows, law, domain)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_rows_given_in_part_of_an_attribute_hold_what_is_allowed(kind):
+    """a is fixed; of b only some codes are allowed, others in each half of the rows."""
+    model = MODELS[kind]()
+    codes = model.domain["b"].size
+    odd = np.arange(codes) % 2 == 1
+    rows = 4000
+    fixed = {"a": np.full(rows, 1, np.uint8)}
+    allowed = np.where(np.arange(rows)[:, None] < rows // 2, odd, ~odd)
+    found = completed(model, fixed, {"b": allowed}, rows, np.random.default_rng(0))
+    joint = model.marginal(("a", "b", "c"))[1]
+    for half, mask in ((slice(None, rows // 2), odd), (slice(rows // 2, None), ~odd)):
+        part = {name: each[half] for name, each in found.items()}
+        law = np.zeros_like(model.marginal(("a", "b", "c")))
+        law[1] = joint * mask[:, None]
+        assert follows(part, law, model.domain)
 
 
 @pytest.mark.parametrize("kind", ["records", "segments", "histograms", "graphical"])
@@ -153,9 +163,9 @@ def test_what_has_no_mass_is_said(kind, monkeypatch):
         "graphical": lambda: GraphicalModel(plan(domain, [("a", "b")]), _logarithm(shares), 100.0),
     }[kind]()
     fixed = {"a": np.array([1, 0], np.uint8), "b": np.array([0, 1], np.uint8)}
-    with pytest.raises(OptionError, match="row 2") as problem:
-        completed(made, fixed, np.random.default_rng(0))
-    assert problem.value.code == "given-too-rare"
+    with pytest.raises(TooRareError) as problem:
+        completed(made, fixed, {}, 2, np.random.default_rng(0))
+    assert problem.value.rows.tolist() == [1]
 
 
 def _logarithm(shares):

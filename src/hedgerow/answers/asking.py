@@ -122,7 +122,6 @@ class Asking:
             found.append(Row(group, named.name, estimate.value, low, high, basis))
         return Answer(question.text, tuple(found))
 
-
     @property
     def worth(self) -> int:
         """Independent rows that tell as much of the private table as the release does."""
@@ -185,10 +184,10 @@ def estimates(question: Question, rows: Rows) -> Iterator[Found]:
             try:
                 found.append(Found(group, named, named.value.of(Group(rows, members, asked))))
             except Fault as fault:
-                where = ", ".join(f"{key} = {held}" for key, held in group.items())
+                where = " for " + ", ".join(f"{key} = {held}" for key, held in group.items()) if group else ""
                 raise OptionError(
                     fault.code,
-                    f'"{named.name}"{f" for {where}" if where else ""} in "{_short(question.text)}" has no answer: {fault}.',
+                    f'"{named.name}"{where} in "{_short(question.text)}" has no answer: {fault}.',
                 ) from None
     yield from _listed(question, found)
 
@@ -203,10 +202,8 @@ def _groups(question: Question, rows: Rows, asked: BoolArray) -> Iterator[tuple[
 
     names = [group.name for group in question.groups]
     keys = pa.table([group.expression.values(rows.table) for group in question.groups], names=names)
-    weighted = keys.append_column("\0share", pa.array(np.where(asked, rows.weights, 0.0)))
-    weighted = weighted.append_column("\0row", pa.array(np.arange(len(asked))))
-    whole = weighted.filter(pa.array(asked & (rows.weights > 0)))
-    held = whole.group_by(names).aggregate([("\0share", "sum"), ("\0row", "list")])
+    numbered = keys.append_column("\0row", pa.array(np.arange(len(asked))))
+    held = numbered.filter(pa.array(asked & (rows.weights > 0))).group_by(names).aggregate([("\0row", "list")])
     if held.num_rows > MOST_GROUPS:
         raise OptionError(
             "too-many-groups",
@@ -227,9 +224,9 @@ def _listed(question: Question, found: list[Found]) -> list[Found]:
     for name, largest in reversed(question.order):
         values = [value.name for value in question.values]
         if name in values:
-            groups.sort(key=lambda group: group[values.index(name)].estimate.value, reverse=largest)  # noqa: B023
+            groups.sort(key=lambda group: group[values.index(name)].estimate.value, reverse=largest)
         else:
-            groups.sort(key=lambda group: _sortable(group[0].group[name]), reverse=largest)  # noqa: B023
+            groups.sort(key=lambda group: _sortable(group[0].group[name]), reverse=largest)
     return [row for group in groups[: question.most] for row in group]
 
 

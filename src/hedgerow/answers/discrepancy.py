@@ -83,7 +83,8 @@ class Discrepancy:
 
     def of(self, marginal: Marginal) -> Kappa:
         """The mean over the pairs of a marginal's attributes; its own if it is one column."""
-        known = [self._of(part) for part in list(combinations(marginal, 2)) or [marginal]]
+        parts: list[Marginal] = [*combinations(marginal, 2)] or [marginal]
+        known = [self._of(part) for part in parts]
         return Kappa(*np.mean(known, axis=0).tolist())
 
     @property

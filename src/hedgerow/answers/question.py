@@ -206,10 +206,10 @@ class _Reading:
         if isinstance(node, exp.Median):
             return self._quantile(node.this, 0.5, node, condition)
         if isinstance(node, exp.PercentileCont | exp.PercentileDisc | exp.Quantile | exp.ApproxQuantile):
-            level = node.args.get("expression") or node.args.get("quantile")
-            if level is None:
+            share_node = node.args.get("expression") or node.args.get("quantile")
+            if share_node is None:
                 raise self._refused(node, "a quantile needs its level, as in QUANTILE(income, 0.9)")
-            return self._quantile(node.this, _number(level, self), node, condition)
+            return self._quantile(node.this, _number(share_node, self), node, condition)
         name = _MOMENTS.get(type(node))
         if name is None or isinstance(node.this, exp.Distinct):
             raise self._refused(node, f"this is not among the aggregates: {AGGREGATES}")

@@ -4,7 +4,8 @@ What the model may be wrong by is κ√V (`hedgerow.answers.discrepancy`), where
 influence. Where measurements hold all of its columns together there is their noise too: a measurement tells the
 influence's mean in each of its cells, with the noise of the cells, and leaves what varies inside cells to the model;
 several are put together by their precisions. The model is fitted to all answers at once, so of this noise a part stays.
-The sum is multiplied by a factor: how much larger errors on real tables are than that. Errors have heavier tails than Gaussian ones; Student's distribution with `TAILS` degrees of freedom fits them.
+The sum is multiplied by a factor: how much larger errors on real tables are than that. They have heavier tails than
+Gaussian ones; Student's distribution with `TAILS` degrees of freedom fits them.
 
 The constants are fitted with `python -m bench.coverage --fit`; docs/studies/coverage.md says on what, and how often
 intervals then hold on those and on other tables.
@@ -33,10 +34,10 @@ STAYS = 0.1
 BEYOND = 4e-6
 """What κ² is more for three columns and more that were not measured together: pairs say nothing of it."""
 TOGETHER, APART = {False: 0.76, True: 1.4}, {False: 1.25, True: 1.8}
-"""Factors of answers whose columns were measured together, and of others; of each the second (True) is for answers that
-values along a line make, means and quantiles, not numbers of rows alone: errors of neighbouring cells are alike, which
-a sum along the line does not average out. A *modelled* answer is in between, as far as the distance of its columns could
-be told from noise: what is measured because it is strong is also what a rough measurement gets most wrong."""
+"""Factors of answers whose columns were measured together, and of others; of each the second (True) is for answers
+that values along a line make, means and quantiles, not numbers of rows alone: errors of neighbouring cells are alike,
+which a sum along the line does not average out. A *modelled* answer is in between, as far as the distance of its
+columns could be told from noise: what is measured because it is strong is also what a rough measurement gets wrong."""
 TINY = 1e-300
 FEWEST_ROWS = 2
 
@@ -82,8 +83,8 @@ class Spread:
         variance = _variance(rows.weights, influence)
         if not along:  # where the model has no row at all there may be a few
             variance += square * float(np.abs(influence).max()) ** 2
-        told = [_told(measurement, marginal, rows, influence, square) for measurement in self._grounds.about(marginal)]
-        precision = sum(1 / max(each, TINY) for each in told if each is not None)
+        alone = [_alone(each, marginal, rows, influence, square) for each in self._grounds.about(marginal)]
+        precision = sum(1 / max(each, TINY) for each in alone if each is not None)
         noise = STAYS / precision if precision else 0.0
         together = {"measured": 1.0, "modelled": told, "assumed": 0.0}[basis]
         factor = together * TOGETHER[along] + (1 - together) * APART[along]
@@ -96,7 +97,7 @@ def _variance(weights: FloatArray, influence: FloatArray) -> float:
     return max(0.0, float(weights @ influence**2) - mean**2)
 
 
-def _told(
+def _alone(
     measurement: Measurement, marginal: Marginal, rows: Rows, influence: FloatArray, inside: float
 ) -> float | None:
     """The variance of an answer from one measurement alone: its noise, and `inside` for each unit that cells hide."""

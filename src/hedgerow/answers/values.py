@@ -1,9 +1,9 @@
 """Values of a group of weighted rows, and how each moves when the rows' shares do.
 
-Every value here is a smooth function of the shares of rows, so close by it is linear: what it is wrong by is Σ influence
-· error of the share, over all rows (Hampel 1974, "The influence curve and its role in robust estimation", JASA 69).
-Arithmetic between values follows by the chain rule. So whatever is asked, one number per row says what its error is
-made of.
+Every value here is a smooth function of the shares of rows, so close by it is linear: what it is wrong by is the sum of
+influence · error of the share, over all rows (Hampel 1974, "The influence curve and its role in robust estimation",
+JASA 69). Arithmetic between values follows by the chain rule. So whatever is asked, one number per row says what its
+error is made of.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def _share(rows: Rows, held: BoolArray, among: BoolArray) -> Estimate:
 
 
 def _second(name: str, rows: Rows, centred: list[FloatArray], members: BoolArray, share: float) -> Estimate:
-    """Variances, their roots and correlations, as the moments of the rows themselves (not of who they are drawn from)."""
+    """Variances, their roots and correlations: moments of the rows themselves, not of whom they are drawn from."""
     variances = [float(rows.weights @ line**2) / share for line in centred]
     if name == "CORR":
         if min(variances) <= 0:

@@ -16,6 +16,7 @@ from hedgerow.cli.example import example
 from hedgerow.cli.ledger import app as ledger
 from hedgerow.cli.methods import methods
 from hedgerow.cli.preset import app as preset
+from hedgerow.cli.publish import publish
 from hedgerow.cli.sample import sample
 from hedgerow.cli.schema import app as schema
 from hedgerow.cli.synth import synth
@@ -47,5 +48,5 @@ def root(
     """Turn a private table into a synthetic one that anyone may read, under differential privacy."""
 
 
-for command in (synth, sample, ask, verify, evaluate, compare, methods, audit, example, demo):
+for command in (synth, sample, ask, verify, publish, evaluate, compare, methods, audit, example, demo):
     app.command()(command)

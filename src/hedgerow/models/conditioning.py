@@ -10,19 +10,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from hedgerow.coded.domain import CodedTable, Counts, Domain, IntArray, Marginal
-from hedgerow.errors import OptionError, counted
 from hedgerow.models.model import BLOCK_ROWS, Model
+
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 LEAST_DRAWN = 1 << 12
 """Rows that are drawn at a time where some are rejected, at least."""
-MOST_REJECTED = 1 << 26
-"""Rows that are drawn at most for those of one block, where all others were rejected."""
+MOST_REJECTED = 1 << 24
+"""Rows that are drawn at most until those that are asked for are met."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +50,14 @@ class Given:
     @property
     def possible(self) -> bool:
         return self.share > 0
+
+
+class TooRareError(Exception):
+    """Rows, by number, to which the model gives no mass, or so little that they are not found by drawing."""
+
+    def __init__(self, rows: IntArray):
+        super().__init__(f"{len(rows)} rows")
+        self.rows = rows
 
 
 class Conditional(Protocol):
@@ -85,16 +94,59 @@ def next_draw(wanted: int, kept: int, drawn: int) -> int:
     return int(min(BLOCK_ROWS, max(LEAST_DRAWN, math.ceil(1.1 * wanted / share))))
 
 
-def completed(model: Model, fixed: CodedTable, rng: np.random.Generator) -> CodedTable:
-    """Whole rows, in order, that hold the fixed codes; the other attributes are drawn from the model given them.
+def completed(
+    model: Model, fixed: CodedTable, narrowed: Mapping[str, BoolArray], rows: int, rng: np.random.Generator
+) -> CodedTable:
+    """So many whole rows, in order, that hold the fixed codes, and of other attributes one of those that are allowed
+    (`narrowed`, a line of all codes for each row); the rest is drawn from the model given them.
 
-    Where the model has no way of its own, rows are drawn until each of those that are asked for has met one that
-    agrees with it: whole-row rejection for all of them at once.
+    Where the model has no way of its own to complete rows, rows are drawn until each of those that are asked for has
+    met one that agrees with it: whole-row rejection for all of them at once.
     """
+    if narrowed:
+        return _one_by_one(model, fixed, narrowed, rows, rng)
     if not fixed:
-        raise OptionError("nothing-given", "rows to complete need at least one column that is given.")
+        return model.draw(rows, rng)
     own = getattr(model, "completed", None)
     return _met(model, fixed, rng) if own is None else own(fixed, rng)
+
+
+def _one_by_one(
+    model: Model, fixed: CodedTable, narrowed: Mapping[str, BoolArray], rows: int, rng: np.random.Generator
+) -> CodedTable:
+    """Each combination of what is given by itself, as factors: the general way, and a slow one."""
+    table: CodedTable = {attribute.name: np.zeros(rows, dtype=attribute.dtype) for attribute in model.domain}
+    classes: CodedTable = dict(fixed)
+    for name, allowed in narrowed.items():
+        classes[name] = np.unique(allowed, axis=0, return_inverse=True)[1].reshape(-1).astype(np.uint32)
+    for codes, where in combinations(classes):
+        factors = [only(model.domain, name, codes[name]) for name in fixed]
+        factors += [Factor((name,), allowed[where[0]].astype(np.float64)) for name, allowed in narrowed.items()]
+        found = drawn(given(model, factors), len(where), rng)
+        if found is None:
+            raise TooRareError(where)
+        for name in model.domain.names:
+            table[name][where] = found[name]
+    return table
+
+
+def drawn(given: Given, rows: int, rng: np.random.Generator) -> CodedTable | None:
+    """So many rows of a model that is given factors; None where it has none, or they are too rare to be found."""
+    if not given.possible:
+        return None
+    if not given.left:
+        return given.model.draw(rows, rng)
+    chunks: list[CodedTable] = []
+    kept = tried = 0
+    while kept < rows:
+        if tried > MOST_REJECTED:
+            return None
+        count = next_draw(rows - kept, kept, tried)
+        pool = given.model.draw(count, rng)
+        chosen = accepted(pool, given.left, rng)[: rows - kept]
+        chunks.append({name: codes[chosen] for name, codes in pool.items()})
+        kept, tried = kept + len(chosen), tried + count
+    return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in given.model.domain.names}
 
 
 def _met(model: Model, fixed: CodedTable, rng: np.random.Generator) -> CodedTable:
@@ -106,7 +158,7 @@ def _met(model: Model, fixed: CodedTable, rng: np.random.Generator) -> CodedTabl
     drawn = 0
     while len(waiting):
         if drawn >= MOST_REJECTED:
-            raise too_rare(waiting)
+            raise TooRareError(waiting)
         count = next_draw(len(waiting), rows - len(waiting), drawn)
         pool = model.draw(count, rng)
         drawn += count
@@ -169,12 +221,3 @@ def only(domain: Domain, name: str, code: int) -> Factor:
     weights = np.zeros(domain[name].size)
     weights[code] = 1.0
     return Factor((name,), weights)
-
-
-def too_rare(rows: npt.NDArray[np.int64]) -> OptionError:
-    """What is said of rows that the model does not complete."""
-    return OptionError(
-        "given-too-rare",
-        f"the model gives (almost) no mass to what is given of {counted(len(rows), 'row')}, the first of them row "
-        f"{int(rows.min()) + 1}. Nothing was written. Hint: give fewer columns of them.",
-    )

@@ -100,11 +100,12 @@ class Expanded(FromMarginals):
     def completed(self, fixed: CodedTable, rng: np.random.Generator) -> CodedTable:
         maps = self.recoding.maps
         target = self.recoding.target()
+        rows = len(next(iter(fixed.values())))
         merged: CodedTable = {
             name: maps[name][codes].astype(target[name].dtype) if name in maps else codes
             for name, codes in fixed.items()
         }
-        return self._spread(completed(self.model, merged, rng), fixed, rng)
+        return self._spread(completed(self.model, merged, {}, rows, rng), fixed, rng)
 
     def _spread(self, merged: CodedTable, fixed: CodedTable, rng: np.random.Generator) -> CodedTable:
         """Rows of merged codes in original ones: those that are fixed, and for the others what they stand for."""

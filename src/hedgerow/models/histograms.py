@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from hedgerow.coded.domain import CodedTable, Counts, Domain, IntArray, Marginal
 from hedgerow.errors import HedgerowError, ReleaseError
-from hedgerow.models.conditioning import Factor, Given, combinations, only, too_rare
+from hedgerow.models.conditioning import Factor, Given, TooRareError, combinations, only
 from hedgerow.models.model import FromMarginals, State
 from hedgerow.models.stored import MOST_CELLS, Stored
 
@@ -120,7 +120,7 @@ class Histograms(FromMarginals):
             for codes, where in combinations(here):
                 found = alone.given([only(alone.domain, name, code) for name, code in codes.items()])
                 if not found.possible:
-                    raise too_rare(where)
+                    raise TooRareError(where)
                 for name, drawn in found.model.draw(len(where), rng).items():
                     table[name][where] = drawn
         return {name: table[name] for name in self.domain.names}

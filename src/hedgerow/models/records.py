@@ -178,7 +178,7 @@ class Adjusted(_FromRows):
 
     def completed(self, fixed: CodedTable, rng: np.random.Generator) -> CodedTable:
         """By the model inside: rows whose values are given cannot exchange them."""
-        return completed(self.model, fixed, rng)
+        return completed(self.model, fixed, {}, len(next(iter(fixed.values()))), rng)
 
     def state(self) -> State:
         values = {"marginals": [list(target.marginal) for target in self.targets]}

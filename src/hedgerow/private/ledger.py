@@ -90,6 +90,17 @@ class Ledger:
         """What all runs so far have been debited."""
         return self._spent(self._read())
 
+    def statement(self) -> dict[str, Any]:
+        """What may be published of it, as plain values: how many releases there were, and what they come to."""
+        debits = [entry.record for entry in self.entries() if "debit" in entry.record]
+        return {
+            "dataset": self.dataset,
+            "epsilon": self.budget.epsilon,
+            "delta": self.budget.delta,
+            "spent": equivalent_epsilon(self),
+            "releases": sum(record["method"] != "look" for record in debits),
+        }
+
     def remaining_epsilon(self, delta: float) -> float:
         """The largest ε of one more release at this δ (0 where none fits), for display."""
         spent = self.spent()

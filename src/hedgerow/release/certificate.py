@@ -26,7 +26,7 @@ from hedgerow.budget.accounting import (
 from hedgerow.budget.amounts import Amount, Budget, Currency
 from hedgerow.coded.measurement import Answer, Measurement
 from hedgerow.curator import PRINTED
-from hedgerow.errors import HedgerowError, ReleaseError
+from hedgerow.errors import HedgerowError, ReleaseError, counted
 from hedgerow.release import editions
 from hedgerow.schema.fits import looked_at
 
@@ -51,6 +51,8 @@ ACCESSES = {
     ("score", "gaussian"),
     ("score", "laplace"),
     ("discover", "discovery"),
+    ("quality", "gaussian"),
+    ("quality", "laplace"),
 }
 """What an access may be for, and by which mechanism."""
 _LEDGER = {FORMAT: ("dataset", "hash"), editions.FIRST: ("dataset", "entry", "hash")}
@@ -73,6 +75,8 @@ class Certificate:
     void: str | None = None
     notes: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
+    drawn: Mapping[str, int] | None = None
+    """The rows and the seed of the draw whose distances from the private table were measured."""
     format: str = FORMAT
 
     @property
@@ -109,8 +113,8 @@ class Certificate:
         ]
         if self.person:
             said.append(
-                f"A person counts with at most {self.rows_per_person} rows; further rows were left out before "
-                "anything was counted, so people with many rows are under-represented. Rows that name no person "
+                f"A person counts with at most {counted(self.rows_per_person, 'row')}; further rows were left out "
+                "before anything was counted, so people with many rows are under-represented. Rows that name no person "
                 "were left out too."
             )
         if self.ledger is None:
@@ -157,6 +161,8 @@ class Certificate:
             "versions": dict(self.versions),
             "charges": [_charge_to_json(charge) for charge in self.charges],
         }
+        if self.drawn is not None:
+            said["drawn"] = dict(self.drawn)
         return said if self.format == FORMAT else editions.first(self, said)
 
     @classmethod
@@ -181,6 +187,7 @@ class Certificate:
             void=data["void"],
             notes=tuple(data["notes"]),
             versions=data["versions"],
+            drawn=None if "drawn" not in data else {name: int(data["drawn"][name]) for name in ("rows", "seed")},
             format=edition,
         )
 
@@ -282,9 +289,9 @@ def _check_charges(certificate: Certificate) -> None:
         if (charge.purpose, charge.mechanism) not in ACCESSES:
             raise ReleaseError("charge-unknown-access", f"{where} is no kind of access that Hedgerow makes.")
         grid = charge.rows_per_person * max(charge.weights) / STEPS_PER_SENSITIVITY
-        if charge.extra != (grid if charge.purpose in ("select", "score") else 0.0):
+        if charge.extra != (grid if charge.purpose in ("select", "score", "quality") else 0.0):
             raise ReleaseError("charge-other-rounding", f"{where} states another rounding than Hedgerow makes.")
-        if charge.purpose in ("look", "measure") and len(charge.weights) != len(charge.queries):
+        if charge.purpose in ("look", "measure", "quality") and len(charge.weights) != len(charge.queries):
             raise ReleaseError(
                 "charge-weights", f"{where} lists {len(charge.queries)} queries but {len(charge.weights)} weights."
             )
@@ -294,6 +301,12 @@ def _check_charges(certificate: Certificate) -> None:
             _check_discovery(where, charge)
         if charge.purpose == "look" and number > 1:
             raise ReleaseError("charge-late-look", f"{where} is not the first access, as a look is.")
+        if charge.purpose == "quality" and number < len(certificate.charges):
+            raise ReleaseError("charge-early-quality", f"{where} is not the last access, as that of quality is.")
+    if (certificate.drawn is not None) != (certificate.charges[-1].purpose == "quality"):
+        raise ReleaseError(
+            "certificate-and-draw", "the certificate names a draw that was not measured, or measured one unnamed."
+        )
     if certificate.ledger is not None and ("look" in certificate.ledger) != (certificate.charges[0].purpose == "look"):
         raise ReleaseError(
             "certificate-and-ledger",
@@ -350,12 +363,18 @@ def _check_answers(certificate: Certificate, answers: Sequence[Answer], schema: 
             "measure": (len(charge.queries), False, 0),
             "select": (0, True, 0),
             "score": (0, False, len(charge.weights)),
+            "quality": (0, False, len(charge.weights)),
             "discover": (0, False, 0),
         }
         if (len(answer.measurements), answer.chosen is not None, len(answer.scores)) != expected[charge.purpose]:
             raise ReleaseError("charge-other-answer", f"charge {number} ({charge.purpose}) does not fit its answer.")
         if charge.purpose == "look" and tuple(m.query.attributes for m in answer.measurements) != looked:
             raise ReleaseError("charge-other-columns", "the look asks about other columns than the schema's.")
+        if charge.purpose == "quality" and any(query != _of_now(query, sizes) for query in charge.queries):
+            raise ReleaseError(
+                "charge-undeclared-attributes",
+                f"charge {number} asks about attributes that the schema does not declare.",
+            )
         if charge.purpose == "discover":
             bought |= {query["column"] for query in charge.queries}
         for measurement, query, weight in zip(answer.measurements, charge.queries, charge.weights, strict=False):
@@ -375,6 +394,12 @@ def _check_answers(certificate: Certificate, answers: Sequence[Answer], schema: 
                 bought |= columns & set(certificate.discovered)
     if bought != set(certificate.discovered):
         raise ReleaseError("discoveries-not-paid", "the columns that were discovered are not those that were paid for.")
+
+
+def _of_now(query: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, Any]:
+    """How a plain marginal of these attributes is described in the schema's domain."""
+    names = query["attributes"]
+    return {"attributes": list(names), "cells": math.prod(sizes[name] for name in names)}
 
 
 def _check_measurement(

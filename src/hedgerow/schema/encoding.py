@@ -125,6 +125,15 @@ class Encoding:
         for first in range(0, len(folded), rows):
             yield self._unfolded(folded.slice(first, rows))
 
+    def renumbered(self, table: pa.Table, first: int, rng: np.random.Generator) -> pa.Table:
+        """Some of the rows of a table with invented columns of their own, from the row of this number on."""
+        for name, column in self.invented.items():
+            values = column.values(len(table), first, rng)
+            if pa.types.is_dictionary(values.type):
+                values = values.dictionary_decode()
+            table = table.set_column(table.schema.get_field_index(name), self.arrow_schema.field(name), values)
+        return table
+
     def _widest(self, folded: pa.RecordBatch) -> int:
         """Bytes of the longest row of values that the dictionaries allow, and 8 for each column."""
         texts = [

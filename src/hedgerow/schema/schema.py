@@ -32,6 +32,8 @@ from hedgerow.schema.reading import Real, Text, Whole, as_text
 TODO = "TODO"
 STAND_INS = 20
 """Values or cells that stand in for a domain that is not yet discovered."""
+ACCEPTABLE = ("columns", "pairs", "worst_pair", "workload")
+"""Distances that `accept` may bound: means over columns, pairs and a workload's marginals, and the worst pair's."""
 MOST_CODES = 1 << 26
 """Values and bins of all columns together."""
 
@@ -50,6 +52,7 @@ class Schema(BaseModel):
     max_rows_per_person: Whole = 1
     ignore: list[Text] = []
     max_misfits: Real = 0.2
+    accept: dict[Text, Real] = {}
     columns: dict[Text, AnyColumn]
     groups: list[Group] = []
 
@@ -151,6 +154,15 @@ class Schema(BaseModel):
             raise Fault("bad-row-bound", f"max_rows_per_person: must be at least 1, got {self.max_rows_per_person}")
         if not 0 < self.max_misfits <= 1:
             raise Fault("bad-misfit-share", f"max_misfits: must be above 0 and at most 1, got {self.max_misfits}")
+        for key, bound in self.accept.items():
+            if key not in ACCEPTABLE:
+                raise key_error(
+                    "unknown-criterion",
+                    ("accept", key),
+                    f'"{key}" is no criterion; criteria: {listing(ACCEPTABLE)}.{suggestion(key, ACCEPTABLE)}',
+                )
+            if not 0 < bound <= 1:
+                raise key_error("bad-criterion", ("accept", key), f"must be above 0 and at most 1, got {bound}.")
         if self.person is None and self.max_rows_per_person > 1:
             raise Fault(
                 "row-bound-without-person", "max_rows_per_person: needs `person`, the column that names a person"
@@ -220,6 +232,7 @@ class Schema(BaseModel):
             "max_rows_per_person": None if self.max_rows_per_person == 1 else self.max_rows_per_person,
             "ignore": list(self.ignore),
             "max_misfits": None if self.max_misfits == 0.2 else self.max_misfits,
+            "accept": dict(self.accept),
             "columns": {
                 name: _column_dict(self.columns[name]) if name in self.columns else plain_invented(self.invented[name])
                 for name in self.names
@@ -232,8 +245,9 @@ class Schema(BaseModel):
         """The schema as a file that `parse` reads back as the same schema."""
         data = self.to_dict()
         data["columns"] = {name: Flow(column) for name, column in data["columns"].items()}
-        if "file" in data:
-            data["file"] = Flow(data["file"])
+        for key in ("file", "accept"):
+            if key in data:
+                data[key] = Flow(data[key])
         if "groups" in data:
             data["groups"] = [Flow(group) for group in data["groups"]]
         return write_yaml(data)

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from hedgerow.budget.amounts import Amount
-from hedgerow.coded.domain import Domain, Marginal
+from hedgerow.coded.domain import Domain, Marginal, Workload
 from hedgerow.coded.measurement import Measurement, Noise
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import Answers, Candidate, Curator
-from hedgerow.methods.shared.workloads import by_lot
+from hedgerow.methods.shared.start import Start
+from hedgerow.methods.shared.workloads import by_lot, closure
 from hedgerow.models.graphical.estimation import MOST_CALLS, fit
 from hedgerow.models.graphical.junction import sizes_with
 from hedgerow.models.graphical.model import GraphicalModel
@@ -115,6 +116,14 @@ class Rounds:
     """Measures what is left to measure where no candidate is worth its noise."""
     whole: Amount
     progress: Progress
+
+    @classmethod
+    def after(cls, start: Start, workload: Workload, whole: Amount, progress: Progress) -> Rounds:
+        """Rounds about a workload, on from what single columns told."""
+        refit = refit_from_last(progress.limits)
+        wanted = closure(workload, start.curator.domain)
+        measured = list(start.measured)
+        return cls(start.curator, wanted, start.model, measured, refit, start.measure_again, whole, progress)
 
     def run(self, strategy: Strategy, planned: Amount, reserved: Amount | None = None) -> GraphicalModel:
         """Rounds until no more is left than what is reserved; a pick's budget is planned, then follows the answers."""

@@ -15,7 +15,7 @@ import numpy as np
 from hedgerow import _model
 from hedgerow.coded.domain import Attribute, CodedTable, Counts, Domain, Marginal
 from hedgerow.errors import HedgerowError, LimitError, ReleaseError
-from hedgerow.models.conditioning import Factor, Given, combinations, too_rare
+from hedgerow.models.conditioning import Factor, Given, TooRareError, combinations
 from hedgerow.models.graphical.inference import Inference, TooLargeError
 from hedgerow.models.graphical.junction import Plan, plan
 from hedgerow.models.model import FromMarginals, State, block_rng
@@ -183,7 +183,7 @@ class GraphicalModel(FromMarginals):
                 structure.add(structure.layout.axes(clique), structure.layout.stored(kept, clique), potentials)
             model = _calibrated(structure, potentials, self)
             if model is None:
-                raise too_rare(where)
+                raise TooRareError(where)
             drawn = model.draw(len(where), rng)
             for name in names:
                 table[name][where] = codes.get(name, drawn[name])

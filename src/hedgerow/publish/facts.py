@@ -1,0 +1,150 @@
+"""The facts that templates may ask for: read off the release, its tables, its publisher and its ledger."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from hedgerow.pages.release import PURPOSES
+from hedgerow.publish.catalogues import citation
+from hedgerow.publish.publication import Column, Publication
+from hedgerow.publish.publisher import QUESTIONS
+from hedgerow.release.certificate import PUBLIC, share_of_whole
+
+MOST_LISTED = 200
+"""Values of a column that the codebook lists."""
+
+
+def facts_of(publication: Publication) -> dict[str, Any]:
+    """All of them, by name."""
+    return {
+        **{key: publication.publisher[key] for key in QUESTIONS},
+        **_guarantee(publication),
+        **_ledger(publication),
+        **_tables(publication),
+        **_making(publication),
+    }
+
+
+def _guarantee(publication: Publication) -> dict[str, Any]:
+    certificate = publication.release.certificate
+    given = certificate.guarantee
+    assert given is not None  # a release without one is not published
+    after = 1 / (1 + math.exp(-given.epsilon))
+    return {
+        "epsilon": f"{given.epsilon:g}",
+        "delta": f"{given.delta:g}",
+        "mu": "" if given.mu is None else f"{given.mu:.4g}",
+        "pure": given.delta == 0,
+        "variant": "pure differential privacy" if given.delta == 0 else "approximate differential privacy",
+        "factor": f"{math.exp(given.epsilon):.3g}" if given.epsilon < 20 else f"e^{given.epsilon:g}",
+        "sure_after": f"{100 * after:.1f}",
+        "one_in": f"{1 / given.delta:,.0f}" if given.delta else "",
+        "unit": certificate.unit,
+        "person": certificate.person,
+        "rows_per_person": certificate.rows_per_person,
+        "several_rows": certificate.rows_per_person > 1,
+        "currency": certificate.whole.currency.value,
+        "whole": str(certificate.whole),
+        "spent": str(certificate.spent),
+        "all_spent": certificate.spent == certificate.whole,
+        "doubts": [{"doubt": said} for said in (*certificate.budget.doubts(), *publication.release.doubts)],
+        "notes_of_run": [{"note": note} for note in certificate.notes],
+        "public_table": PUBLIC in certificate.notes,
+    }
+
+
+def _ledger(publication: Publication) -> dict[str, Any]:
+    named = publication.release.certificate.ledger
+    said = publication.ledger or {}
+    return {
+        "ledger": bool(said),
+        "in_a_ledger": named is not None,
+        "ledger_dataset": "" if named is None else named["dataset"],
+        "ledger_cap": _number(said.get("epsilon")),
+        "ledger_delta": _number(said.get("delta")),
+        "ledger_spent": _number(said.get("spent")),
+        "ledger_releases": said.get("releases", ""),
+        "ledger_periods": bool(said.get("periods")),
+        "ledger_periods_said": said.get("periods_said", ""),
+        "ledger_presence": said.get("presence", []),
+        "ledger_assertions": [{"assertion": each} for each in said.get("assertions", [])],
+        "ledger_replaced": [{"replaced": each} for each in said.get("replaced", [])],
+    }
+
+
+def _number(value: Any) -> str:
+    return "" if value is None else f"{value:.4g}"
+
+
+def _tables(publication: Publication) -> dict[str, Any]:
+    release, certificate = publication.release, publication.release.certificate
+    columns = publication.columns
+    return {
+        "dataset": certificate.dataset or "a private table",
+        "release_file": publication.release_file,
+        "tables": [
+            {
+                "table": table.name,
+                "csv": table.csv,
+                "parquet": table.parquet,
+                "rows": f"{table.rows:,}",
+                "seed": table.seed,
+                "rows_estimated": table.rows == release.estimated_rows,
+                "columns_of_table": [_column(column) for column in columns],
+            }
+            for table in publication.tables
+        ],
+        "column_count": len(columns),
+        "discovered": ", ".join(certificate.discovered),
+        "invented": ", ".join(column.name for column in columns if column.origin == "invented"),
+        "left_out": ", ".join(
+            [*release.schema.ignore, *(name for name, each in release.schema.invented.items() if not each.comes_back)]
+        ),
+        "misfits": bool(release.misfits and release.misfits.seen),
+        "misfit_columns": [
+            {"column": each.column, "share": each.said} for each in (release.misfits.seen if release.misfits else ())
+        ],
+    }
+
+
+def _column(column: Column) -> dict[str, Any]:
+    shown = column.values[:MOST_LISTED]
+    more = len(column.values) - len(shown)
+    return {
+        "column": column.name,
+        "written": column.written,
+        "renamed": column.written != column.name,
+        "kind": column.kind,
+        "about": column.about,
+        "origin": column.origin,
+        "values": ", ".join(shown) + (f" and {more:,} more" if more else ""),
+        "listed": bool(shown),
+        "marks": [{"mark": mark or "(empty)", "meaning": said} for mark, said in column.missing.items()],
+    }
+
+
+def _making(publication: Publication) -> dict[str, Any]:
+    certificate = publication.release.certificate
+    method: Mapping[str, Any] = certificate.method
+    shares: dict[str, float] = {}
+    for charge in certificate.charges:
+        shares[charge.purpose] = shares.get(charge.purpose, 0.0) + share_of_whole(charge, certificate)
+    return {
+        "method": method["title"],
+        "method_name": method["name"],
+        "paper": method["paper"],
+        "argument": method["argument"],
+        "departures": [{"departure": said} for said in method["departures"]],
+        "accesses": len(certificate.charges),
+        "budget_parts": [{"part": PURPOSES[name], "percent": f"{100 * share:.1f}"} for name, share in shares.items()],
+        "mechanisms": ", ".join(sorted({charge.mechanism for charge in certificate.charges})),
+        "versions": ", ".join(f"{name} {version}" for name, version in certificate.versions.items()),
+        "made_with": ", ".join(f"{name} {version}" for name, version in publication.made_with.items()),
+        "hedgerow_version": certificate.versions.get("hedgerow", "unknown"),
+        "signed": publication.release.signer is not None,
+        "signer": publication.release.signer or "",
+        "license_url": publication.publisher.license_url,
+        "citation": citation(publication),
+    }
