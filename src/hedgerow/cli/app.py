@@ -15,6 +15,7 @@ from hedgerow.cli.evaluate import evaluate
 from hedgerow.cli.example import example
 from hedgerow.cli.ledger import app as ledger
 from hedgerow.cli.methods import methods
+from hedgerow.cli.plan import plan
 from hedgerow.cli.preset import app as preset
 from hedgerow.cli.publish import publish
 from hedgerow.cli.sample import sample
@@ -48,5 +49,5 @@ def root(
     """Turn a private table into a synthetic one that anyone may read, under differential privacy."""
 
 
-for command in (synth, sample, ask, verify, publish, evaluate, compare, methods, audit, example, demo):
+for command in (plan, synth, sample, ask, verify, publish, evaluate, compare, methods, audit, example, demo):
     app.command()(command)

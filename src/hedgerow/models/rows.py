@@ -25,8 +25,13 @@ class CountedRows:
         return map(self._answer, queries)
 
     def _answer(self, query: MarginalQuery) -> Counts:
-        numbers = [self._numbers[name] for name in query.attributes]
+        columns = list(self._columns)
+        numbers = []
+        for name, join in zip(query.attributes, query.joins, strict=True):
+            if join is not None:
+                columns.append(join.codes([self._columns[self._numbers[member]] for member in join.members]))
+            numbers.append(self._numbers[name] if join is None else len(columns) - 1)
         plan = _count.Marginal(numbers, query.shape, query.levels, query.blocks)
-        (counted,) = _count.count(self._columns, self._rows, [plan], query.cells, 1)
+        (counted,) = _count.count(columns, self._rows, [plan], query.cells, 1)
         answer: Counts = self._scale * np.asarray(counted, dtype=np.float64)
         return answer

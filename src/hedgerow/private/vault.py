@@ -14,6 +14,7 @@ import numpy as np
 from hedgerow.budget.accounting import Charge, choice_epsilon, noise_kind, stack_noise, stack_scale
 from hedgerow.budget.amounts import Amount
 from hedgerow.coded.domain import CodedTable, Domain, IntArray, Marginal
+from hedgerow.coded.joining import Joining
 from hedgerow.coded.measurement import Answer, Measurement, Noise, Threshold
 from hedgerow.coded.query import Query, total_query
 from hedgerow.coded.recoding import Recoding
@@ -196,7 +197,7 @@ class Vault:
         """The work of scoring, as far as it does not depend on the rows."""
         self._progress.worked(sum(SCORING + CELL * candidate.query.cells for candidate in candidates))
 
-    def recode(self, recoding: Recoding) -> Curator:
+    def recode(self, recoding: Recoding | Joining) -> Curator:
         return RecodedCurator(self, recoding)
 
 
