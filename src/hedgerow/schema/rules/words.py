@@ -38,7 +38,5 @@ def _way(kept: Kept, encoding: Encoding) -> str:
     mixed = (truth.false & ~impossible & ~untold).any()
     if not impossible.any():
         return AGAIN if mixed else "whatever is declared obeys it"
-    zeros = (
-        f"{int(impossible.sum()):,} of {impossible.size:,} combinations of cells cannot occur, as models know"
-    )
+    zeros = f"{int(impossible.sum()):,} of {impossible.size:,} combinations of cells cannot occur, as models know"
     return f"{zeros}; where a cell holds both, {AGAIN}" if mixed else zeros
