@@ -85,6 +85,9 @@ def synth(
         Path | None, typer.Option(dir_okay=False, help="A page (.html) about the release; may be published.")
     ] = None,
     ledger: Annotated[Path | None, typer.Option(help="Lifetime ledger of the dataset; refuses overspend.")] = None,
+    period: Annotated[
+        str | None, typer.Option(help="The ledger's period to debit (default: the one that was opened last).")
+    ] = None,
     sign: Annotated[
         Path | None,
         typer.Option(exists=True, dir_okay=False, help="Ed25519 private key (PEM) to sign the release with."),
@@ -145,6 +148,7 @@ def synth(
                 file=file_keys(file),
                 public=public,
                 ledger=None if dry_run else ledger,
+                period=period,
                 limits=Limits(size(max_memory), None if max_time is None else seconds(max_time)),
                 seed=seed,
                 unsafe_noise_seed=unsafe_noise_seed,
@@ -291,7 +295,7 @@ def _rows_out(files: Outputs, made: Release) -> int | None:
     """As many as were typed, or the noisy estimate, within what a contest allows."""
     if files.most_rows is None or files.rows is not None:
         return files.rows
-    return min(made.estimated_rows, files.most_rows)
+    return min(made.expected_rows(), files.most_rows)
 
 
 @contextmanager

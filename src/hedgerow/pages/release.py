@@ -49,7 +49,7 @@ def release_page(release: Release, rows: int | None = None, seed: int = 0) -> st
         if certificate.void
         else "May be published: the private rows took part only through the noisy answers listed here."
     )
-    published = release.estimated_rows if rows is None else rows
+    published = release.expected_rows() if rows is None else rows
     drawn = min(max(published, 1), BLOCK_ROWS)
     coded = release.written(drawn, seed)
     parts = [
@@ -72,6 +72,7 @@ def release_page(release: Release, rows: int | None = None, seed: int = 0) -> st
             "model that was fitted to noisy counts. No row stands for a person.",
         ),
         _invented(release),
+        _population(release),
         contents((anchor, title) for anchor, title, _ in parts),
         [section(anchor, title, content) for anchor, title, content in parts],
     )
@@ -84,6 +85,18 @@ def _invented(release: Release) -> Content:
         return ""
     said = listing((f"{name} ({column.fate})" for name, column in invented.items()), most=40)
     return tag("p", f"Never read, so they say nothing of anybody, whatever they look like: {said}.")
+
+
+def _population(release: Release) -> Content:
+    """Rows that were drawn by weight are no sample, and a sample is what was counted."""
+    weight = release.schema.weight
+    if weight is None or weight.draw != "population":
+        return ""
+    return tag(
+        "p",
+        f"The table holds a population: rows as often as the weights in {weight.column} say, each of which stands for "
+        "one. What is compared with measured counts below is a sample of the same model, which those are counts of.",
+    )
 
 
 def _misfits(found: Misfits) -> Markup:

@@ -12,6 +12,7 @@ import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,6 +30,7 @@ from hedgerow.models.model import BLOCK_ROWS, HELD, Model, State, block_rng, blo
 from hedgerow.models.stored import MEMORY, MOST_CELLS, Allowance, Stored
 from hedgerow.release import archive, editions
 from hedgerow.release.certificate import Certificate, check
+from hedgerow.release.drawing import Drawing
 from hedgerow.release.files import whole_file
 from hedgerow.release.misfits import Misfits
 from hedgerow.release.quality import Quality
@@ -37,8 +39,10 @@ from hedgerow.release.signing import check_signature, sign
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from hedgerow.answers.asking import Answers, Asking
     from hedgerow.release.demand import Demand
     from hedgerow.schema import Encoding, Schema
+    from hedgerow.schema.weight import Weight
 
 MANIFEST, SIGNATURE = OUTSIDE = ("manifest.json", "signature.json")
 """Members that come last, and that the manifest does not list."""
@@ -50,6 +54,8 @@ MOST_ROWS = 1 << 40
 """Rows that are drawn at most where nobody said how many."""
 TEXT_BYTES = 32
 """Memory for one byte of JSON while it is read, at most."""
+POOL = 1 << 18
+"""Rows of the model that several tables choose theirs from."""
 CODE_BYTES = 64
 """Memory for one code of a column while codes become values: what it stands for, and where its bin begins and ends."""
 LARGEST_SCALE = 1e100
@@ -70,7 +76,7 @@ class ModelAnswer:
 
     `noise_std` is the standard deviation of the noise that the measured counts carry. It is not the error of `counts`:
     those are fitted to all answers together, kept from being negative and made to add up, so they differ from the
-    measured ones, and what they are wrong by is not known. None where just this was not measured.
+    measured ones; `Release.ask` gives intervals for what they are wrong by. None where just this was not measured.
     """
 
     attributes: Marginal
@@ -97,7 +103,7 @@ class Release:
         self.signer = signer
         self._trust = trust
         self._encoding: Encoding | None = None
-        self._demands: dict[str, Demand] = {}
+        self._demands: dict[str | None, Demand] = {}
 
     @property
     def encoding(self) -> Encoding:
@@ -201,13 +207,35 @@ class Release:
         return found
 
     def expected_rows(self, where: str | None = None) -> int:
-        """How many rows are drawn where nobody says: the noisy estimate, of those that meet the condition."""
-        rows = self.estimated_rows
-        return rows if where is None else max(1, round(rows * self.share(where)))
+        """How many rows are drawn where nobody says: the noisy estimate of what there is, of one kind or in all.
+
+        Of a population drawn by weights, as many as the weights add up to.
+        """
+        rows: float = self.estimated_rows
+        weight = self._population
+        if weight is not None:
+            rows = min(MOST_ROWS, rows * self._demand(where).share / self._legal * weight.max)
+        elif where is not None:
+            rows *= self.share(where)
+        return max(1, round(rows))
 
     def share(self, where: str) -> float:
-        """The part of the model's rows that meet a condition as in SQL's WHERE: an estimate from noisy answers."""
-        return self._demand(where).share
+        """The part of the rows that meet a condition as in SQL's WHERE: an estimate from noisy answers."""
+        share = self._demand(where).share
+        return share / self._legal if self._population is None else share / self._demand(None).share
+
+    @cached_property
+    def _legal(self) -> float:
+        """The part of the model's own rows that obey the rules."""
+        from hedgerow.release.demand import Demand
+
+        return Demand(self.encoding, self.model, None, None).share if self.encoding.rules else 1.0
+
+    @property
+    def _population(self) -> Weight | None:
+        """The weights by which a population is drawn, where the schema asks for one."""
+        weight = self.schema.weight
+        return weight if weight is not None and weight.draw == "population" else None
 
     def batches(self, rows: int | None = None, seed: int = 0, where: str | None = None) -> Iterator[pa.Table]:
         """Rows some at a time, from blocks of 2²⁰; block b depends only on what is asked, the seed, b and its size."""
@@ -216,16 +244,20 @@ class Release:
 
     def block(self, size: int, seed: int, number: int, where: str | None = None) -> Iterator[pa.Table]:
         """One block of a draw, some rows at a time."""
-        rng = block_rng(seed, number)
-        if where is not None:
-            return self._demand(where).rows(size, rng, number * BLOCK_ROWS)
-        return self.encoding.decode_in_slices(self.model.draw(size, rng), rng, number * BLOCK_ROWS)
+        if where is not None or self._population is not None:
+            return self._demand(where).rows(size, block_rng(seed, number), number * BLOCK_ROWS)
+        return self._plain(size, seed, number)
+
+    def _plain(self, size: int, seed: int, number: int) -> Iterator[pa.Table]:
+        """A block of the model's own rows: those that were counted are its likes."""
+        return Drawing(self.model, self.encoding, block_rng(seed, number)).rows(size, number * BLOCK_ROWS)
 
     def written(self, rows: int, seed: int) -> CodedTable:
         """The codes of the rows of a draw's first block: what was drawn for values that are not declared is replaced
-        in them, as it is in a table that is written.
+        in them, as it is in a table that is written. Rows are drawn as a sample, also where a population is: it is
+        samples that were counted.
         """
-        written = [self.encoding.encode(part) for part in self.block(min(rows, BLOCK_ROWS), seed, 0)]
+        written = [self.encoding.encode(part) for part in self._plain(min(rows, BLOCK_ROWS), seed, 0)]
         return {name: np.concatenate([part[name] for part in written]) for name in self.encoding.domain.names}
 
     def sample(self, rows: int | None = None, seed: int = 0, *, where: str | None = None) -> pa.Table:
@@ -257,12 +289,12 @@ class Release:
 
         return completed(self, given, seed)
 
-    def _demand(self, where: str) -> Demand:
-        """The condition as the model takes it, made once."""
+    def _demand(self, where: str | None) -> Demand:
+        """What is asked as the model takes it, made once."""
         if where not in self._demands:
             from hedgerow.release.demand import Demand
 
-            self._demands[where] = Demand(self.encoding, self.model, where)
+            self._demands[where] = Demand(self.encoding, self.model, where, self._population)
         return self._demands[where]
 
     def table(self) -> pa.Table:
@@ -301,6 +333,37 @@ class Release:
             if measurement.query.attributes == marginal
         ]
         return ModelAnswer(marginal, self.model.marginal(marginal), min(measured, default=None))
+
+    def ask(self, question: str, level: float = 0.9, population: bool = False) -> Answers:
+        """Answers to a SELECT, or to several that semicolons part: see docs/use/ask.md.
+
+        Each row has an estimate, an interval that is to hold the private table's own figure with probability `level`,
+        and what it rests on. With `population` the interval is for the people of whom the rows are a random sample.
+        """
+        return self._asking.ask(question, level, population)
+
+    def tables(self, count: int, rows: int | None = None, seed: int = 0) -> Iterator[pa.Table]:
+        """Several tables that differ among each other as much as each may be wrong, for tools of your own.
+
+        Each is drawn from a bootstrap of the model: from as many independent rows of it as tell as much of the private
+        table as the release does. So what varies between tables estimates the error of their mean; docs/use/tables.md
+        says how to combine them.
+        """
+        if count < 2:
+            raise OptionError("too-few-tables", f"what varies between tables shows in two at least, got {count}.")
+        pool = self.model.draw(POOL, block_rng(seed, 0))
+        size = self.estimated_rows if rows is None else rows
+        for number in range(count):
+            rng = block_rng(seed, number + 1)
+            few = rng.integers(0, POOL, self._asking.worth)
+            chosen = few[rng.integers(0, len(few), size)]
+            yield self.encoding.decode({name: codes[chosen] for name, codes in pool.items()}, rng)
+
+    @cached_property
+    def _asking(self) -> Asking:
+        from hedgerow.answers.asking import Asking
+
+        return Asking(self)
 
     # ------------------------------------------------------------ files
 

@@ -74,6 +74,8 @@ class Certificate:
     ledger: Mapping[str, Any] | None = None
     void: str | None = None
     notes: tuple[str, ...] = ()
+    unprotected: tuple[str, ...] = ()
+    """What is published beside the guarantee: the publisher's word, or properties of all rows together."""
     versions: Mapping[str, str] = field(default_factory=dict)
     drawn: Mapping[str, int] | None = None
     """The rows and the seed of the draw whose distances from the private table were measured."""
@@ -137,6 +139,7 @@ class Certificate:
                 f"The certificate is of the first edition and states {editions.stated_in_first(self)}, that of what "
                 "was spent; the guarantee above is the one that holds."
             )
+        said += [f"Unprotected: {quantity}." for quantity in self.unprotected]
         return [*said, *self.notes, *self.budget.doubts()]
 
     def to_json(self) -> dict[str, Any]:
@@ -161,6 +164,8 @@ class Certificate:
             "versions": dict(self.versions),
             "charges": [_charge_to_json(charge) for charge in self.charges],
         }
+        if self.unprotected:
+            said["unprotected"] = list(self.unprotected)
         if self.drawn is not None:
             said["drawn"] = dict(self.drawn)
         return said if self.format == FORMAT else editions.first(self, said)
@@ -186,6 +191,7 @@ class Certificate:
             ledger=data["ledger"] and _ledger_from_json(data["ledger"], edition),
             void=data["void"],
             notes=tuple(data["notes"]),
+            unprotected=tuple(data.get("unprotected", ())),
             versions=data["versions"],
             drawn=None if "drawn" not in data else {name: int(data["drawn"][name]) for name in ("rows", "seed")},
             format=edition,
@@ -264,6 +270,10 @@ def _check_schema(certificate: Certificate, schema: Schema) -> None:
         raise ReleaseError(
             "certificate-and-schema",
             "the certificate and the schema differ on the unit, the dataset or what was discovered.",
+        )
+    if certificate.unprotected != schema.unprotected:
+        raise ReleaseError(
+            "certificate-unprotected", "the certificate does not name what the schema takes as given, or names more."
         )
     known = certificate.void in (None, UNSAFE, REHEARSAL, PRINTED) and set(certificate.notes) <= {
         ENDED_EARLY,

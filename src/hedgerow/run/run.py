@@ -30,6 +30,7 @@ from hedgerow.private.vault import Vault
 from hedgerow.progress import Progress
 from hedgerow.release.bundle import Release
 from hedgerow.release.certificate import ENDED_EARLY, PUBLIC, REHEARSAL, UNSAFE, Certificate, versions
+from hedgerow.run.forecast import forecast
 from hedgerow.schema.fits import Looked
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class Run:
     ) -> Release:
         """Prepare the engine, let the method ask, and put together what came of it."""
         refuse_unreadable(self.method)
+        self.schema.check_rules()
         discoveries = Discoveries.plan(self.schema, self.budget, self.quality)
         amount = self._whole(discoveries, ledger)
         guarantee(amount, self.budget.delta)  # a budget that cannot be stated is refused before it is spent
@@ -89,6 +91,7 @@ class Run:
 
         def open_books() -> None:
             look.take(self.budget.delta, self.allow_misfits)
+            self._warn_of_noise(look)
             debit_rest()
 
         def exchanging(spent: Amount) -> Amount:
@@ -158,6 +161,7 @@ class Run:
                 discovered=tuple(schema.discovered),
                 ledger={key: entry[key] for key in ("dataset", "hash", "look") if key in entry} or None,
                 void=vault.exposed if mechanisms.guaranteed else UNSAFE,
+                unprotected=schema.unprotected,
                 notes=(*[PUBLIC] * (public is not None), *[ENDED_EARLY] * self.progress.ended_early),
                 versions=versions(),
                 drawn=drawn,
@@ -169,6 +173,19 @@ class Run:
             return release
         with self.progress.phase("measure the quality"):
             return made(self._measure_quality(release, vault, account.freed()))
+
+    def _warn_of_noise(self, look: Look) -> None:
+        """Say, before the rest is spent, that a table of about so many rows would be mostly noise."""
+        if not look.answers or self.budget.currency is not Currency.GDP:
+            return
+        rows = max(1, round(look.answers[0].measurements[0].total))
+        told = forecast(self.schema, self.budget, rows, self.quality)
+        if told.is_noise:
+            self.progress.warn(
+                f"about {rows:,} rows (a noisy count) are few for ε = {self.budget.epsilon:g} and so many columns and "
+                f"values: expect {100 * told.pairs:.0f} % of them in wrong cells of a pair of columns. hedgerow plan "
+                "says what would help."
+            )
 
     def _measure_quality(self, release: Release, vault: Vault, spend: Amount) -> dict[str, int]:
         """Measure how far the rows that are drawn by default are from the private ones; returns which rows they are."""
