@@ -109,6 +109,10 @@ class Joining:
 
     def target(self) -> Domain:
         """The domain with the joined attributes, whose codes stand in the order of their lines."""
+        return self._target
+
+    @cached_property
+    def _target(self) -> Domain:
         first = {join.members[0]: (name, join) for name, join in self.joins.items()}
         inside = {member for join in self.joins.values() for member in join.members}
         attributes = []
@@ -154,13 +158,18 @@ class Joining:
 
     def marginal(self, marginal: Marginal) -> Marginal:
         """What a marginal of the original attributes is part of."""
-        holding = {member: name for name, join in self.joins.items() for member in join.members}
-        return self.target().marginal({holding.get(name, name) for name in marginal})
+        return self._target.marginal({self._holding.get(name, name) for name in marginal})
+
+    @cached_property
+    def _holding(self) -> dict[str, str]:
+        return {member: name for name, join in self.joins.items() for member in join.members}
 
     def translated(self, query: MarginalQuery) -> MarginalQuery:
         """A query about the joined domain, asked of the original one."""
         from hedgerow.coded.query import MarginalQuery
 
-        levels = {name: level for name, level in zip(query.attributes, query.levels, strict=True) if level is not None}
         joins = {name: self.joins[name] for name in query.attributes if name in self.joins}
+        if not joins:
+            return query
+        levels = {name: level for name, level in zip(query.attributes, query.levels, strict=True) if level is not None}
         return MarginalQuery(self.domain, query.attributes, levels=levels, blocks=query.blocks, joins=joins)
