@@ -360,7 +360,10 @@ def test_the_formats_own_validators_agree(made):
 # ------------------------------------------------------------ the command
 
 
-def test_publish_and_verify_on_the_command_line(made, tmp_path, hedgerow):
+def test_publish_and_verify_on_the_command_line(made, tmp_path, server):
+    def hedgerow(*words):
+        return server.run(words, tmp_path)
+
     Ledger.create(tmp_path / "l", "people", Budget(4.0, 1e-8))
     (tmp_path / "publisher.yaml").write_text(yaml.safe_dump(ANSWERS))
     shutil.copy(made / "people.release", tmp_path)
@@ -384,8 +387,8 @@ def test_every_branch_of_every_template_asks_for_facts_that_exist(made):
     known = facts_of(publication_of(made))
     inside = {key for value in known.values() if isinstance(value, list) for each in value for key in each}
     inside |= {key for table in known["tables"] for each in table["columns_of_table"] for key in each}
-    listed = {"doubt", "note", "mark", "meaning", "replaced", "assertion", "column", "share", "departure"}
-    presence = {"present", "spent_epsilon", "spent_delta", "cap_said"}
+    listed = {"doubt", "note", "mark", "meaning", "names", "attribute", "column", "share", "departure"}
+    presence = {"present", "opened", "spent_epsilon", "spent_delta", "cap_epsilon", "cap_delta"}
     for name in ("statement.md", "README.md", "datasheet.md", "codebook.md", "registry.md"):
         asked = set(re.findall(r"\{([a-z_]+)\}|^::(?:if|each) ([a-z_]+)$", template(name), re.M))
         assert {a or b for a, b in asked} <= known.keys() | inside | listed | presence, name

@@ -47,6 +47,7 @@ def publish(
     Everything in it follows from the release and from your words; hedgerow verify FOLDER checks it.
     """
     from hedgerow.cli.progress import TerminalProgress
+    from hedgerow.private.explaining import statement as ledger_statement
     from hedgerow.private.ledger import Ledger, confirm_entry
     from hedgerow.progress import Limits
     from hedgerow.publish import folder
@@ -71,11 +72,12 @@ def publish(
         raise ReleaseError("no-guarantee", f'"{release}" carries no privacy guarantee; it was not published.')
     said = None
     if ledger is not None:
-        confirm_entry(ledger, loaded.certificate.ledger)
-        said = Ledger(ledger).statement()
+        named = loaded.certificate.ledger
+        confirm_entry(ledger, named)
+        said = ledger_statement(Ledger(ledger), None if named is None else named["hash"])
     rows = loaded.expected_rows() if table is None else folder.rows_of(table, loaded)
-    named = re.sub("[^A-Za-z0-9_-]+", "-", (table or release).stem).strip("-") or "synthetic"
-    publication = Publication(loaded, f"{named}.release", (Table(named, rows, seed),), facts, said, made_with())
+    stem = re.sub("[^A-Za-z0-9_-]+", "-", (table or release).stem).strip("-") or "synthetic"
+    publication = Publication(loaded, f"{stem}.release", (Table(stem, rows, seed),), facts, said, made_with())
     with TerminalProgress(Limits(), quiet).phase("write the folder"):
         names = folder.write(
             out, publication, release, given=table, key=sign, translations=_translations(statement or [])

@@ -85,6 +85,9 @@ def synth(
         Path | None, typer.Option(dir_okay=False, help="A page (.html) about the release; may be published.")
     ] = None,
     ledger: Annotated[Path | None, typer.Option(help="Lifetime ledger of the dataset; refuses overspend.")] = None,
+    period: Annotated[
+        str | None, typer.Option(help="The ledger's period to debit (default: the one that was opened last).")
+    ] = None,
     sign: Annotated[
         Path | None,
         typer.Option(exists=True, dir_okay=False, help="Ed25519 private key (PEM) to sign the release with."),
@@ -145,6 +148,7 @@ def synth(
                 file=file_keys(file),
                 public=public,
                 ledger=None if dry_run else ledger,
+                period=period,
                 limits=Limits(size(max_memory), None if max_time is None else seconds(max_time)),
                 seed=seed,
                 unsafe_noise_seed=unsafe_noise_seed,

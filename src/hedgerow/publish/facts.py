@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from hedgerow.budget.presence import group_guarantee
 from hedgerow.pages.release import PURPOSES
 from hedgerow.publish.catalogues import citation
 from hedgerow.publish.publication import Column, Publication
@@ -49,6 +50,11 @@ def _guarantee(publication: Publication) -> dict[str, Any]:
         "whole": str(certificate.whole),
         "spent": str(certificate.spent),
         "all_spent": certificate.spent == certificate.whole,
+        "households": [
+            {"persons": size, "group_epsilon": _number(group.epsilon), "group_delta": _number(group.delta)}
+            for size in (2, 3, 4)
+            for group in [group_guarantee(certificate.whole, given.delta, size)]
+        ],
         "doubts": [{"doubt": said} for said in (*certificate.budget.doubts(), *publication.release.doubts)],
         "notes_of_run": [{"note": note} for note in certificate.notes],
         "public_table": PUBLIC in certificate.notes,
@@ -63,14 +69,31 @@ def _ledger(publication: Publication) -> dict[str, Any]:
         "in_a_ledger": named is not None,
         "ledger_dataset": "" if named is None else named["dataset"],
         "ledger_cap": _number(said.get("epsilon")),
-        "ledger_delta": _number(said.get("delta")),
+        "ledger_cap_delta": _number(said.get("delta")),
+        "ledger_delta": _number(said.get("spent_delta")),
         "ledger_spent": _number(said.get("spent")),
         "ledger_releases": said.get("releases", ""),
+        "ledger_period": said.get("period") or "",
         "ledger_periods": bool(said.get("periods")),
-        "ledger_periods_said": said.get("periods_said", ""),
-        "ledger_presence": said.get("presence", []),
-        "ledger_assertions": [{"assertion": each} for each in said.get("assertions", [])],
-        "ledger_replaced": [{"replaced": each} for each in said.get("replaced", [])],
+        "ledger_presence": [
+            {
+                "present": each["present"],
+                "opened": each["opened"],
+                "spent_epsilon": _number(each["spent"][0]),
+                "spent_delta": _number(each["spent"][1]),
+                "cap_epsilon": _number(each["caps"][0]),
+                "cap_delta": _number(each["caps"][1]),
+            }
+            for each in said.get("presence", ())
+        ],
+        "ledger_assertions": [
+            {
+                "attribute": attribute,
+                "names": ", ".join(p["name"] for p in said["periods"] if p["disjoint"] == attribute),
+            }
+            for attribute in sorted({p["disjoint"] for p in said.get("periods", ())} - {""})
+        ],
+        "ledger_replaced": said.get("replaced", 0),
     }
 
 

@@ -12,6 +12,7 @@ import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,6 +30,7 @@ from hedgerow.models.model import BLOCK_ROWS, HELD, Model, State, block_rng, blo
 from hedgerow.models.stored import MEMORY, MOST_CELLS, Allowance, Stored
 from hedgerow.release import archive, editions
 from hedgerow.release.certificate import Certificate, check
+from hedgerow.release.drawing import Drawing
 from hedgerow.release.files import whole_file
 from hedgerow.release.misfits import Misfits
 from hedgerow.release.quality import Quality
@@ -209,7 +211,7 @@ class Release:
         rows: float = self.estimated_rows
         weight = self._population
         if weight is not None:
-            rows = min(MOST_ROWS, rows * self._demand(where).share * weight.max)
+            rows = min(MOST_ROWS, rows * self._demand(where).share / self._legal * weight.max)
         elif where is not None:
             rows *= self.share(where)
         return max(1, round(rows))
@@ -217,7 +219,14 @@ class Release:
     def share(self, where: str) -> float:
         """The part of the rows that meet a condition as in SQL's WHERE: an estimate from noisy answers."""
         share = self._demand(where).share
-        return share if self._population is None else share / self._demand(None).share
+        return share / self._legal if self._population is None else share / self._demand(None).share
+
+    @cached_property
+    def _legal(self) -> float:
+        """The part of the model's own rows that obey the rules."""
+        from hedgerow.release.demand import Demand
+
+        return Demand(self.encoding, self.model, None, None).share if self.encoding.rules else 1.0
 
     @property
     def _population(self) -> Weight | None:
@@ -238,8 +247,7 @@ class Release:
 
     def _plain(self, size: int, seed: int, number: int) -> Iterator[pa.Table]:
         """A block of the model's own rows: those that were counted are its likes."""
-        rng = block_rng(seed, number)
-        return self.encoding.decode_in_slices(self.model.draw(size, rng), rng, number * BLOCK_ROWS)
+        return Drawing(self.model, self.encoding, block_rng(seed, number)).rows(size, number * BLOCK_ROWS)
 
     def written(self, rows: int, seed: int) -> CodedTable:
         """The codes of the rows of a draw's first block: what was drawn for values that are not declared is replaced

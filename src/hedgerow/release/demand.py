@@ -43,7 +43,7 @@ class Demand:
     def __init__(self, encoding: Encoding, model: Model, where: str | None, weight: Weight | None):
         self._encoding = encoding
         self._where = where
-        self._condition = None if where is None else parse_condition(where, encoding.declared)
+        self._condition = None if where is None else parse_condition(where, encoding.named)
         self._population = None if weight is None else Population(encoding, weight)
         worth: dict[Marginal, Counts] = {}
         for part in () if self._condition is None else conjuncts(self._condition):
@@ -92,6 +92,8 @@ class Demand:
             if self._condition is not None:
                 true = self._condition.truth(table).true
                 table = table if true.all() else table.filter(pa.array(true))
+            if self._encoding.rules:
+                table = table.filter(pa.array(~self._encoding.rules.broken(table)))
             yield table if self._population is None else self._population.drawn(table, rng)
 
     def _pilot(self) -> tuple[int, int]:

@@ -28,6 +28,7 @@ from hedgerow.release.bundle import Release
 from hedgerow.run.outputs import Outputs, check_outputs
 from hedgerow.run.run import Run, rehearse
 from hedgerow.schema import Schema
+from hedgerow.schema.fits import rules_by_name
 from hedgerow.schema.presets import find
 
 
@@ -40,6 +41,7 @@ def synthesize(
     file: Mapping[str, Any] | None = None,
     public: Any = None,
     ledger: str | Path | None = None,
+    period: str | None = None,
     limits: Limits | None = None,
     seed: int = 0,
     progress: Progress | None = None,
@@ -66,7 +68,8 @@ def synthesize(
     `allow_misfits` names columns that may. `rows` is how many will be drawn, where that is known beforehand
     (never the true number): a method that needs the number for nothing else then spends nothing on it. `quality` is
     the part of the budget that measures, when all else is done, how far the rows that are drawn by default are from the
-    private ones (`Release.quality`); 0 leaves it to the method.
+    private ones (`Release.quality`); 0 leaves it to the method. `ledger` is debited before
+    anything is counted, in its period of the name `period` or in the one that was opened last.
     """
     request = Request(
         table=table,
@@ -76,6 +79,7 @@ def synthesize(
         file=file or {},
         public=public,
         ledger=ledger,
+        period=period,
         limits=limits or Limits(),
         seed=seed,
         unsafe_noise_seed=unsafe_noise_seed,
@@ -110,6 +114,8 @@ class Request:
     """A table of the same columns that is public, whatever the private rows are."""
     ledger: str | Path | None = None
     """The lifetime budget of the dataset, which is debited before anything is counted."""
+    period: str | None = None
+    """The period of the ledger to debit; by default the one that was opened last, where there are any."""
     limits: Limits = field(default_factory=Limits)
     seed: int = 0
     """Steers post-processing only."""
@@ -162,7 +168,7 @@ class Request:
         for name, column in schema.invented.items():
             column.refuse_unready(name)
         for allowed in self.allow_misfits:
-            if allowed not in schema.columns:
+            if allowed not in (*schema.columns, *rules_by_name(schema)):
                 raise OptionError(
                     "unknown-column",
                     f'misfits are allowed in "{allowed}", which is no column.{suggestion(allowed, schema.columns)}',
@@ -171,7 +177,7 @@ class Request:
             self._check_acceptance(self.outputs)
         if hasattr(method, "bound"):
             method = method.bound(schema)  # options in the table's own values
-        books = None if self.ledger is None else self._opened(Ledger(self.ledger), schema, method)
+        books = None if self.ledger is None else self._opened(Ledger(self.ledger, self.period), schema, method)
         return Checked(self, schema, method, books)
 
     @property

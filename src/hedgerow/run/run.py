@@ -75,6 +75,7 @@ class Run:
     ) -> Release:
         """Prepare the engine, let the method ask, and put together what came of it."""
         refuse_unreadable(self.method)
+        self.schema.check_rules()
         discoveries = Discoveries.plan(self.schema, self.budget, self.quality)
         amount = self._whole(discoveries, ledger)
         guarantee(amount, self.budget.delta)  # a budget that cannot be stated is refused before it is spent
