@@ -64,6 +64,13 @@ def test_a_release_reads_back_and_verifies(release, saved):
     assert release.certificate.spent == release.certificate.whole
 
 
+def test_a_budget_of_whole_numbers_reads_back(tmp_path):
+    table = pa.table({"sex": ["f", "m"] * 50})
+    schema = hr.Schema.from_dict({"columns": {"sex": {"type": "category", "values": ["f", "m"]}}})
+    hr.synthesize(table, schema, hr.Budget(1, 0), "independent").save(tmp_path / "whole.release")
+    assert hr.Release.load(tmp_path / "whole.release").certificate.budget.epsilon == 1
+
+
 def test_saving_twice_gives_the_same_bytes(release, saved, tmp_path):
     release.save(tmp_path / "again.release")
     assert saved.read_bytes() == (tmp_path / "again.release").read_bytes()

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from hedgerow import __version__
+from hedgerow.cli.ask import ask
 from hedgerow.cli.audit import audit
 from hedgerow.cli.compare import compare
 from hedgerow.cli.demo import demo
@@ -48,5 +49,5 @@ def root(
     """Turn a private table into a synthetic one that anyone may read, under differential privacy."""
 
 
-for command in (plan, synth, sample, verify, publish, evaluate, compare, methods, audit, example, demo):
+for command in (plan, synth, sample, ask, verify, publish, evaluate, compare, methods, audit, example, demo):
     app.command()(command)

@@ -39,6 +39,7 @@ from hedgerow.release.signing import check_signature, sign
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from hedgerow.answers.asking import Answers, Asking
     from hedgerow.release.demand import Demand
     from hedgerow.schema import Encoding, Schema
     from hedgerow.schema.weight import Weight
@@ -53,10 +54,23 @@ MOST_ROWS = 1 << 40
 """Rows that are drawn at most where nobody said how many."""
 TEXT_BYTES = 32
 """Memory for one byte of JSON while it is read, at most."""
+POOL = 1 << 18
+"""Rows of the model that several tables choose theirs from."""
 CODE_BYTES = 64
 """Memory for one code of a column while codes become values: what it stands for, and where its bin begins and ends."""
 LARGEST_SCALE = 1e100
 """Of noise: its variance is still a number."""
+
+
+PILOT = 1 << 13
+"""Rows that are drawn to say how rules are kept."""
+
+
+class RulesKept(NamedTuple):
+    """Shares: of the model's own rows those that obey every rule; of a draw's rows those that had to be completed."""
+
+    right: float
+    completed: float
 
 
 class Trust(NamedTuple):
@@ -73,7 +87,7 @@ class ModelAnswer:
 
     `noise_std` is the standard deviation of the noise that the measured counts carry. It is not the error of `counts`:
     those are fitted to all answers together, kept from being negative and made to add up, so they differ from the
-    measured ones, and what they are wrong by is not known. None where just this was not measured.
+    measured ones; `Release.ask` gives intervals for what they are wrong by. None where just this was not measured.
     """
 
     attributes: Marginal
@@ -222,6 +236,14 @@ class Release:
         return share / self._legal if self._population is None else share / self._demand(None).share
 
     @cached_property
+    def rules_kept(self) -> RulesKept:
+        """How the rules are kept, read off a fixed draw of PILOT rows."""
+        drawing = Drawing(self.model, self.encoding, block_rng(0, 0))
+        for _ in drawing.rows(PILOT):
+            pass
+        return RulesKept(drawing.right / max(1, drawing.tried), drawing.completed / PILOT)
+
+    @cached_property
     def _legal(self) -> float:
         """The part of the model's own rows that obey the rules."""
         from hedgerow.release.demand import Demand
@@ -330,6 +352,37 @@ class Release:
             if measurement.query.attributes == marginal
         ]
         return ModelAnswer(marginal, self.model.marginal(marginal), min(measured, default=None))
+
+    def ask(self, question: str, level: float = 0.9, population: bool = False) -> Answers:
+        """Answers to a SELECT, or to several that semicolons part: see docs/use/ask.md.
+
+        Each row has an estimate, an interval that is to hold the private table's own figure with probability `level`,
+        and what it rests on. With `population` the interval is for the people of whom the rows are a random sample.
+        """
+        return self._asking.ask(question, level, population)
+
+    def tables(self, count: int, rows: int | None = None, seed: int = 0) -> Iterator[pa.Table]:
+        """Several tables that differ among each other as much as each may be wrong, for tools of your own.
+
+        Each is drawn from a bootstrap of the model: from as many independent rows of it as tell as much of the private
+        table as the release does. So what varies between tables estimates the error of their mean; docs/use/tables.md
+        says how to combine them.
+        """
+        if count < 2:
+            raise OptionError("too-few-tables", f"what varies between tables shows in two at least, got {count}.")
+        pool = self.model.draw(POOL, block_rng(seed, 0))
+        size = self.estimated_rows if rows is None else rows
+        for number in range(count):
+            rng = block_rng(seed, number + 1)
+            few = rng.integers(0, POOL, self._asking.worth)
+            chosen = few[rng.integers(0, len(few), size)]
+            yield self.encoding.decode({name: codes[chosen] for name, codes in pool.items()}, rng)
+
+    @cached_property
+    def _asking(self) -> Asking:
+        from hedgerow.answers.asking import Asking
+
+        return Asking(self)
 
     # ------------------------------------------------------------ files
 
