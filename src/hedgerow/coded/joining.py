@@ -97,6 +97,8 @@ class Joining:
         inside = [member for join in self.joins.values() for member in join.members]
         if len(set(inside)) != len(inside) or not self.joins.keys().isdisjoint(self.domain.names):
             raise HedgerowError("bad-join", "an attribute is joined twice, or a join has the name of an attribute.")
+        if any(name in inside for marginal in self.domain.support for name in marginal):
+            raise HedgerowError("bad-join", "attributes that cannot occur together in some ways are not joined.")
         for join in self.joins.values():
             if self.domain.marginal(join.members) != join.members:
                 raise HedgerowError("bad-join", "the members of a join must be distinct and in domain order.")
@@ -116,7 +118,7 @@ class Joining:
                 attributes.append(Attribute(name, join.size, join.size - 1))
             elif attribute.name not in inside:
                 attributes.append(attribute)
-        return Domain(attributes)
+        return Domain(attributes, self.domain.support)
 
     def rows(self, table: CodedTable) -> CodedTable:
         """Coded rows under the joined domain."""
