@@ -96,11 +96,3 @@ def test_joins_that_share_a_member_or_a_name_are_refused():
         Joining(DOMAIN, {"one": Join({"c": 5, "a": 4}, np.array([[0, 0]]))})
     with refused("another-domain"):
         MarginalQuery(DOMAIN, ("one",), joins={"one": Join({"a": 3, "c": 5}, np.array([[0, 0]]))})
-
-
-def test_what_cannot_occur_stays_so_and_is_not_joined():
-    possible = np.array([[True, False], [True, True], [True, True]])
-    domain = Domain(DOMAIN.attributes, {("b", "e"): possible})
-    assert Joining(domain, {NAME: join_of([(0, 0)])}).target().support == {("b", "e"): possible}
-    with refused("bad-join"):
-        Joining(domain, {"one": Join({"a": 4, "b": 3}, np.array([[0, 0]]))})

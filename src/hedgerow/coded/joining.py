@@ -7,18 +7,24 @@ rows in a few hundred of them.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
-from hedgerow.coded.domain import Attribute, CodedTable, Codes, Domain, IntArray, Marginal
+from hedgerow.coded.domain import Attribute, CodedTable, Codes, Domain, IntArray, Marginal, Support
 from hedgerow.errors import HedgerowError
 
 if TYPE_CHECKING:
     from hedgerow.coded.query import MarginalQuery
+
+
+MOST_CELLS = 1 << 18
+"""Of a marginal of joined attributes that says what can occur."""
 
 
 class Join:
@@ -97,8 +103,6 @@ class Joining:
         inside = [member for join in self.joins.values() for member in join.members]
         if len(set(inside)) != len(inside) or not self.joins.keys().isdisjoint(self.domain.names):
             raise HedgerowError("bad-join", "an attribute is joined twice, or a join has the name of an attribute.")
-        if any(name in inside for marginal in self.domain.support for name in marginal):
-            raise HedgerowError("bad-join", "attributes that cannot occur together in some ways are not joined.")
         for join in self.joins.values():
             if self.domain.marginal(join.members) != join.members:
                 raise HedgerowError("bad-join", "the members of a join must be distinct and in domain order.")
@@ -118,7 +122,30 @@ class Joining:
                 attributes.append(Attribute(name, join.size, join.size - 1))
             elif attribute.name not in inside:
                 attributes.append(attribute)
-        return Domain(attributes, self.domain.support)
+        return Domain(attributes, self._support(Domain(attributes)))
+
+    def _support(self, target: Domain) -> Support:
+        """What can occur in the joined domain: a combination that is listed as its members say, all others anything."""
+        holding = {member: name for name, join in self.joins.items() for member in join.members}
+        found: dict[Marginal, npt.NDArray[np.bool_]] = {}
+        for marginal, possible in self.domain.support.items():
+            joined = target.marginal({holding.get(name, name) for name in marginal})
+            shape = target.shape(joined)
+            if math.prod(shape) > MOST_CELLS:
+                continue
+            code_of = dict(zip(joined, np.indices(shape), strict=True))
+            untold = np.zeros(shape, dtype=bool)
+            codes = []
+            for name in marginal:
+                code = code_of[holding.get(name, name)]
+                if name in holding:
+                    join = self.joins[holding[name]]
+                    untold |= code == join.size - 1
+                    code = np.append(join.combinations[:, join.members.index(name)], 0)[code]
+                codes.append(code)
+            allowed = possible[tuple(codes)] | untold
+            found[joined] = found[joined] & allowed if joined in found else allowed
+        return found
 
     def rows(self, table: CodedTable) -> CodedTable:
         """Coded rows under the joined domain."""

@@ -166,17 +166,11 @@ def promising(curator: Curator, columns: Columns) -> list[Marginal]:
 
 
 def _tellable(curator: Curator, columns: Columns, width: dict[str, float], spend: Amount) -> list[Marginal]:
-    """The pairs that could be joined, as many of the narrowest ones as noise on their scores allows to tell.
-
-    Attributes of which the schema's rules speak stay by themselves: the rest of a join would not keep to them.
-    """
-    ruled = {name for marginal in curator.domain.support for name in marginal}
+    """The pairs that could be joined, as many of the narrowest ones as noise on their scores allows to tell."""
     wide = [
         name
         for name in curator.domain.names
-        if name not in ruled
-        and _perplexity(columns.of[name].counts) >= LEAST_CODES
-        and columns.total >= ROWS_A_CODE * width[name]
+        if _perplexity(columns.of[name].counts) >= LEAST_CODES and columns.total >= ROWS_A_CODE * width[name]
     ]
     narrower: dict[Marginal, float] = {
         (a, b): min(width[a], width[b])
