@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import itertools
 import json
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 
 from bench.tables import DATA, at_hand
+from bench.turns import least_seconds
 from hedgerow.coded.domain import CodedTable, Domain, IntArray, Marginal
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.private.engines.arrow import ArrowEngine
@@ -91,7 +91,7 @@ def _line(
         for marginal in marginals:
             numpy_counts(domain, columns, marginal)
 
-    mine, peer = _best(ours, theirs)
+    mine, peer = least_seconds(ours, theirs, rounds=3)
     return {
         "what": f"counting {name}",
         "marginals": len(marginals),
@@ -100,17 +100,6 @@ def _line(
         "ratio": mine / peer,
         "at_most": target,
     }
-
-
-def _best(*works: Callable[[], None], rounds: int = 3) -> list[float]:
-    """The least CPU seconds of each, taken in turn so that a busy machine slows all of them."""
-    seconds = [float("inf")] * len(works)
-    for _ in range(rounds):
-        for index, work in enumerate(works):
-            begin = time.process_time()
-            work()
-            seconds[index] = min(seconds[index], time.process_time() - begin)
-    return seconds
 
 
 if __name__ == "__main__":

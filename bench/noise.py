@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from bench.turns import least_seconds
 from hedgerow.private.noise import Stream, gaussian, laplace
 
 TARGET = 5_000_000
@@ -24,7 +23,8 @@ def run() -> list[dict[str, Any]]:
     lines = []
     for draw in (gaussian, laplace):
         for scale in SCALES:
-            ours, peer = _rates(partial(draw, stream, scale, DRAWS), partial(generator.standard_normal, DRAWS))
+            works = partial(draw, stream, scale, DRAWS), partial(generator.standard_normal, DRAWS)
+            ours, peer = (DRAWS / least for least in least_seconds(*works, rounds=5))
             lines.append(
                 {
                     "what": f"{draw.__name__} noise, scale {scale:g}",
@@ -35,17 +35,6 @@ def run() -> list[dict[str, Any]]:
                 }
             )
     return lines
-
-
-def _rates(*works: Callable[[], object], rounds: int = 5) -> list[float]:
-    """The most draws per CPU second of each, taken in turn so that a busy machine slows all of them."""
-    seconds = [float("inf")] * len(works)
-    for _ in range(rounds):
-        for index, work in enumerate(works):
-            begin = time.process_time()
-            work()
-            seconds[index] = min(seconds[index], time.process_time() - begin)
-    return [DRAWS / least for least in seconds]
 
 
 if __name__ == "__main__":

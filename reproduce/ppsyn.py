@@ -29,7 +29,7 @@ from hedgerow.coded.domain import CodedTable, Domain, Marginal
 from hedgerow.private.evaluate.marginals import distances
 from hedgerow.private.evaluate.ranges import random_ranges, range_error
 from hedgerow.private.sources.source import open_source
-from reproduce.ppsyn_report import write_page
+from reproduce.ppsyn_report import METHODS, PRIVATE, TABLES, write_page
 from reproduce.printed_ppsyn import Printed
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -37,7 +37,6 @@ DELTA = 1e-9
 EPSILONS = (0.05, 0.1, 0.3, 1.0, 2.0)
 FULL_EPSILONS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1.0, 1.5, 2.0)
 ETAS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-METHODS = ("ppsyn", "ppsyn-printed", "aim", "mst")
 TARGETS = {"adult": "income>50K", "br2000": "13"}
 FOLDS = 5
 TRAINING_ROWS = 5_000
@@ -66,32 +65,39 @@ class Cell:
 
 def grid(full: bool) -> Iterator[Cell]:
     """Every cell, the most telling ones first."""
-    tables, epsilons = ("br2000", "adult"), FULL_EPSILONS if full else EPSILONS
-    yield from errors(tables, epsilons, METHODS, range(1))
-    yield from errors(tables, (0.05, 0.1, 0.3), ("ppsyn", "aim", "mst"), range(5))
+    epsilons = FULL_EPSILONS if full else EPSILONS
+    yield from errors(TABLES, epsilons, METHODS, range(1))
+    yield from errors(TARGETS, (0.05, 0.1, 0.3), PRIVATE, range(5))
     for degree in (2, 3, 4, 5):
         for method in METHODS:
             yield Cell("degree", "br2000", method, 0.1, 0, degree=degree)
-    for table in tables:
-        for method in ("ppsyn", "ppsyn-printed") if full or table == "br2000" else ("ppsyn",):
-            for eta in ETAS:
-                yield Cell("eta", table, method, 0.1, 0, eta=eta)
-    yield from errors(("loans",), (1.0, 0.3, 0.1), METHODS, range(3 if full else 1))
-    for epsilon in (0.3, 1.0, 0.1) if full else (0.3,):
+    yield from etas(range(1))
+    for epsilon in (0.3, 1.0, 0.1):
         for fold in range(FOLDS):
             for table in TARGETS:
                 for method in METHODS:
                     yield Cell("svm", table, method, epsilon, fold)
     for run in range(3):
-        for table in tables:
+        for table in TARGETS:
             for epsilon in (0.1, 0.3):
                 for partition in ("error", "sorted"):
                     yield Cell("family", table, "ppsyn", epsilon, run, partition=partition)
-    yield from errors(tables, epsilons, METHODS, range(3))
+    yield from errors(TABLES if full else TARGETS, epsilons, METHODS, range(3))
+    yield from etas(range(3))
+
+
+def etas(runs: Iterable[int]) -> Iterator[Cell]:
+    return (
+        Cell("eta", table, method, 0.1, run, eta=eta)
+        for run in runs
+        for table in TABLES
+        for method in METHODS[:2]
+        for eta in ETAS
+    )
 
 
 def errors(
-    tables: Sequence[str], epsilons: Sequence[float], methods: Sequence[str], runs: Iterable[int]
+    tables: Iterable[str], epsilons: Sequence[float], methods: Sequence[str], runs: Iterable[int]
 ) -> Iterator[Cell]:
     return (
         Cell("errors", table, method, epsilon, run)
@@ -225,7 +231,7 @@ def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     asked.add_argument("--full", action="store_true", help="the whole grid")
     asked.add_argument("--printed", action="store_true", help="only the printed procedure, which is NOT PRIVATE")
-    asked.add_argument("--tables", default="adult,br2000,loans")
+    asked.add_argument("--tables", default=",".join(TABLES))
     asked.add_argument("--minutes", type=float, default=float("inf"), help="stop after so many")
     asked.add_argument("--again", action="store_true", help="measure cells anew")
     asked.add_argument("--folder", type=Path, default=Path("out/ppsyn"))

@@ -17,16 +17,33 @@ from hedgerow.progress import Limits
 
 if TYPE_CHECKING:
     from hedgerow import methods
+    from hedgerow.models.fitted import Fitted, fit
+    from hedgerow.models.graphical.noisy import noisy
     from hedgerow.release.bundle import Release
     from hedgerow.run import synthesize
     from hedgerow.schema import Schema
 
 __version__ = "0.1.0"
-__all__ = ["Budget", "HedgerowError", "Limits", "Release", "Schema", "__version__", "methods", "synthesize"]
+__all__ = [
+    "Budget",
+    "Fitted",
+    "HedgerowError",
+    "Limits",
+    "Release",
+    "Schema",
+    "__version__",
+    "fit",
+    "methods",
+    "noisy",
+    "synthesize",
+]
 
 _LAZY = {
+    "Fitted": ("hedgerow.models.fitted", "Fitted"),
     "Release": ("hedgerow.release.bundle", "Release"),
     "Schema": ("hedgerow.schema", "Schema"),
+    "fit": ("hedgerow.models.fitted", "fit"),
+    "noisy": ("hedgerow.models.graphical.noisy", "noisy"),
     "synthesize": ("hedgerow.run", "synthesize"),
 }
 

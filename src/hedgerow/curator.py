@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from hedgerow.budget.amounts import Amount
 from hedgerow.coded.domain import CodedTable, Counts, Domain, IntArray, Marginal
+from hedgerow.coded.joining import Joining
 from hedgerow.coded.measurement import Measurement, Noise, Threshold
 from hedgerow.coded.query import MarginalQuery, Query, TreeQuery
 from hedgerow.coded.recoding import Recoding
@@ -143,15 +143,15 @@ class Curator(Protocol):
         """The noisy number of rows."""
         ...
 
-    def recode(self, recoding: Recoding) -> Curator:
-        """The same data behind a coarser domain, e.g. one learnt from noisy counts. Costs nothing."""
+    def recode(self, recoding: Recoding | Joining) -> Curator:
+        """The same data behind a domain of merged codes or joined attributes, e.g. learnt ones. Costs nothing."""
         ...
 
 
 class RecodedCurator:
     """A curator whose queries speak of a recoded domain; they are translated, the data stay as they are."""
 
-    def __init__(self, base: Curator, recoding: Recoding):
+    def __init__(self, base: Curator, recoding: Recoding | Joining):
         if recoding.domain != base.domain:
             raise HedgerowError("another-domain", "a recoding must start from the curator's own domain.")
         self._base = base
@@ -231,7 +231,7 @@ class RecodedCurator:
     def total(self, *, spend: Amount) -> Measurement:
         return self._base.total(spend=spend)
 
-    def recode(self, recoding: Recoding) -> Curator:
+    def recode(self, recoding: Recoding | Joining) -> Curator:
         return RecodedCurator(self, recoding)
 
     def _candidate(self, candidate: Candidate) -> Candidate:
@@ -247,16 +247,7 @@ class RecodedCurator:
     def _translate(self, query: Query) -> Query:
         if isinstance(query, TreeQuery):
             raise HedgerowError("tree-through-recoding", "a tree query cannot be asked through a recoding.")
-        if self._recoding.maps.keys().isdisjoint(query.attributes):
-            return query
-        levels: dict[str, npt.ArrayLike] = {}
-        for name, level in zip(query.attributes, query.levels, strict=True):
-            mapping = self._recoding.maps.get(name)
-            if mapping is not None:
-                levels[name] = mapping if level is None else level[mapping]
-            elif level is not None:
-                levels[name] = level
-        return MarginalQuery(self._base.domain, query.attributes, levels=levels, blocks=query.blocks)
+        return self._recoding.translated(query)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@
         ├── BudgetError      more was asked than is left
         ├── LimitError       the work would not fit --max-memory or --max-time
         ├── ReleaseError     a release that cannot be read or does not verify
-        └── MisfitError      the values do not fit the declaration, as a first look found (exit code 3)
+        ├── MisfitError      the values do not fit the declaration, as a first look found (exit code 3)
+        └── AcceptanceError  a release misses what the schema accepts (exit code 4)
 
 A message names what was asked, what is available, what was not touched and what to do next.
 It never quotes a value from a private row. Names in it come from files, so what would not show, or would turn the
@@ -22,6 +23,7 @@ it, programs compare it. tests/golden/errors.txt lists the codes with their sent
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -117,6 +119,12 @@ class MisfitError(InputError):
     exit_code = 3
 
 
+class AcceptanceError(InputError):
+    """A release that was paid for is not as good as the schema demands."""
+
+    exit_code = 4
+
+
 class ReleaseError(InputError):
     """A release file is damaged, altered, or does not hold what it claims."""
 
@@ -124,6 +132,14 @@ class ReleaseError(InputError):
 def code_of(problem: BaseException) -> str:
     """The code of an error, ours or not."""
     return problem.code if isinstance(problem, HedgerowError) else INTERNAL
+
+
+def place_of(problem: BaseException) -> str:
+    """All that is said of an error that nobody raised on purpose: its type and its place. Its text may quote a row."""
+    import traceback
+
+    frame = traceback.extract_tb(problem.__traceback__)[-1]
+    return f"{type(problem).__name__} at {os.path.basename(frame.filename)}:{frame.lineno} in {frame.name}"
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

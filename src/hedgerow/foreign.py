@@ -1,4 +1,4 @@
-"""Classes made elsewhere, named `package.module:Class`.
+"""Classes made elsewhere, named `package.module:Class`, or `folder/file.py:Class` on the command line.
 
 Importing one runs its code, so a name must come from the user: typed on the command line, or handed in from Python. A
 schema or a release may come from a stranger; what those name is imported only where the user allowed it.
@@ -9,12 +9,16 @@ from __future__ import annotations
 import importlib
 import sys
 from operator import attrgetter
+from pathlib import Path
+from traceback import walk_tb
 from typing import Any
 
-from hedgerow.errors import OptionError
+from hedgerow.errors import OptionError, place_of
 
 LONGEST = 200
 """Letters of a name: it is quoted in messages."""
+_makers: set[str] = set()
+"""The packages of what was imported by such a name."""
 
 
 def is_foreign(name: str) -> bool:
@@ -26,13 +30,26 @@ def is_foreign(name: str) -> bool:
 
 def imported(name: str, what: str) -> Any:
     """What `package.module:Class` names; `what` says in the message what it would have been."""
+    file, _, path = name.rpartition(":")
+    folder = ""  # a module in the folder where one stands; what is installed comes first
+    if file.endswith(".py"):
+        folder, name = str(Path(file).resolve().parent), f"{Path(file).stem}:{path}"
     if not is_foreign(name):
         raise OptionError("cannot-import", f'the {what} "{name}" cannot be imported; expected package.module:Class.')
     module, _, path = name.partition(":")
-    if "" not in sys.path:
-        sys.path.append("")  # a module in the folder where one stands; what is installed comes first
+    if folder not in sys.path:
+        sys.path.append(folder)
+    _makers.add(_package(module))
     try:
-        return attrgetter(path)(importlib.import_module(module))
+        found = importlib.import_module(module)
+        if folder and not Path(str(found.__file__)).samefile(file):
+            raise OptionError(
+                "cannot-import",
+                f'"{module}" is the name of another module than "{file}". Hint: give the file another name.',
+            )
+        return attrgetter(path)(found)
+    except OptionError:
+        raise
     except AttributeError:
         raise OptionError("cannot-import", f'the module "{module}" has no {what} "{path}".') from None
     except Exception as problem:
@@ -41,3 +58,22 @@ def imported(name: str, what: str) -> Any:
             f'the {what} "{name}" cannot be imported ({type(problem).__name__}); expected package.module:Class. '
             "Hint: install the package, or put its folder into PYTHONPATH.",
         ) from None
+
+
+def fault(problem: BaseException) -> str:
+    """Whose an error is that nobody raised on purpose, and its place: ours, or that of a class made elsewhere."""
+    maker = _maker(problem)
+    whose = f"an error of {maker}, which was made elsewhere" if maker else "an error of ours, not of your input"
+    return f"{whose}: {place_of(problem)}."
+
+
+def _maker(problem: BaseException) -> str | None:
+    """The package made elsewhere that raised, or whose call of a library did; None where the last caller is ours."""
+    ours = _package(__name__)  # which names classes of its own in the same way
+    frames = (frame.f_globals.get("__name__", "") for frame, _ in walk_tb(problem.__traceback__))
+    callers = [name for name in map(_package, frames) if name == ours or name in _makers]
+    return callers[-1] if callers and callers[-1] != ours else None
+
+
+def _package(module: str) -> str:
+    return module.partition(".")[0]

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hedgerow.budget.accounting import whole, zcdp_rho
 from hedgerow.budget.amounts import UNITS, Amount, Budget, Currency
 from refusals import refused
 
@@ -98,3 +99,32 @@ def test_a_share_lies_between_nothing_and_all(fraction: float) -> None:
 def test_a_split_needs_proper_weights(weights: list[float]) -> None:
     with refused("bad-split"):
         Amount(Currency.PURE, UNITS).split(weights)
+
+
+@given(mu=st.floats(1e-3, 20), delta=st.sampled_from([1e-12, 1e-9, 1e-5]))
+def test_a_budget_in_mu_buys_that_mu(mu: float, delta: float) -> None:
+    bought = math.sqrt(whole(Budget(mu=mu, delta=delta)).value)
+    assert bought == pytest.approx(mu, rel=1e-6)
+
+
+@given(rho=st.floats(1e-4, 10), delta=st.sampled_from([1e-12, 1e-9, 1e-5]))
+def test_a_budget_in_rho_is_the_epsilon_that_follows_from_it(rho: float, delta: float) -> None:
+    budget = Budget(rho=rho, delta=delta)
+    assert budget == Budget(budget.epsilon, delta)
+    assert zcdp_rho(budget.epsilon, delta) == pytest.approx(rho, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("code", "stated"),
+    [
+        ("budget-twice", {"epsilon": 1, "mu": 1}),
+        ("budget-twice", {"rho": 1, "mu": 1}),
+        ("bad-budget", {"rho": 0}),
+        ("bad-budget", {"mu": math.nan}),
+        ("bad-budget", {"mu": 1, "delta": 0}),
+        ("bad-epsilon", {}),
+    ],
+)
+def test_a_budget_is_stated_once(code: str, stated: dict[str, float]) -> None:
+    with refused(code):
+        Budget(**stated)

@@ -45,6 +45,30 @@ def test_from_a_table_to_a_verified_release_and_more_rows(hedgerow, people, suff
     assert "77 synthetic rows" in more.out
 
 
+def test_rows_on_demand(hedgerow, people):
+    synth(hedgerow)
+    met = hedgerow("sample", "out.release", "-o", "met.csv", "--rows", 40, "--where", "sex = 'F' AND pay >= 20500")
+    assert met.code == 0, met.err
+    assert "40 synthetic rows; the model expects 0." in met.out
+    (people / "given.csv").write_text("sex,pay\nF,31234\n,\nM,\n")
+    whole = hedgerow("sample", "out.release", "-o", "whole.csv", "--given", "given.csv")
+    assert whole.code == 0, whole.err
+    assert "3 synthetic rows" in whole.out
+    assert "the guarantee does not cover it" in whole.out
+    lines = (people / "whole.csv").read_text().splitlines()
+    assert lines[1].endswith(",31234")
+    assert '"M"' in lines[3]
+    for words, code in (
+        (("--where", "pay < 0"), "where-no-mass"),
+        (("--where", "pai < 0"), "unknown-column"),
+        (("--given", "given.csv", "--rows", 3), "given-with-others"),
+        (("--given", "nothing.csv"), "no-such-table"),
+    ):
+        done = hedgerow("sample", "out.release", "-o", "none.csv", *words)
+        assert (done.code, code_in(done.err)) == (2, code)
+    assert not (people / "none.csv").exists()
+
+
 def test_json_is_one_object_for_a_program(hedgerow, people):
     done = synth(hedgerow, "--json", "--rows", 50)
     assert done.code == 0, done.err

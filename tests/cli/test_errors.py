@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 import golden
 from hedgerow.errors import HedgerowError, TableError, code_of, visible
+from hedgerow.foreign import fault
 from hedgerow.models.graphical.inference import TooLargeError
+from hedgerow.private.evaluate import find
 from hedgerow.schema.kinds import NotAllowedError
 
 UNSEEN = "\u202e\u2066\u200f\u061c\x00\x1b\n\r\t\x7f\x9b\u2028\ufeff\u00ad\ud800"
@@ -72,6 +74,13 @@ def test_whoever_extends_hedgerow_needs_no_codes():
     assert (problem.code, str(problem)) == ("other", "mine is not yours.")
     assert code_of(problem) == "other"
     assert code_of(KeyError("x")) == "internal"
+
+
+def test_an_error_of_a_metric_of_ours_is_ours():
+    """Ours are found by the same kind of name as those made elsewhere."""
+    with pytest.raises(AttributeError) as raised:
+        find("tvd1").compute(None)
+    assert fault(raised.value).startswith("an error of ours, not of your input: AttributeError at ")
 
 
 def test_the_command_says_the_code_first(tmp_path, hedgerow):

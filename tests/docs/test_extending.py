@@ -94,6 +94,11 @@ def test_the_page_does_what_it_says(page, folder):
         refuses_without_the_users_word(folder)
 
 
+def test_the_engine_does_what_its_page_says(folder):
+    done = run(folder, "-c", "\n".join(text for _, _, text in blocks("library.md")))
+    assert done.returncode == 0, done.stderr
+
+
 def refuses_without_the_users_word(folder):
     """The release of the page, read by someone who allowed nothing: its module is not imported."""
     for module in ("mixture.py", "postcodes.py"):

@@ -52,6 +52,19 @@ def test_every_metric_is_found_in_the_text_of_its_file_and_its_figures_are_liste
     assert sorted(name for each in tables for name in first_column("use/evaluate.md", each)) == sorted(figures)
 
 
+def test_every_database_is_found_by_its_file_and_listed():
+    for needed in ("ibis", "duckdb", "psycopg", "pyspark"):
+        pytest.importorskip(needed)
+    from hedgerow.private.engines.sql import location
+    from hedgerow.private.engines.sql.database import Database
+
+    found = location._databases()
+    kinds = {getattr(importlib.import_module(module), kind) for module, kind in found.values()}
+    assert kinds == set(Database.__subclasses__())
+    listed = {url.partition("://")[0] for url in first_column("use/scale.md", "# ") if "://" in url}
+    assert listed == found.keys() - location._ALSO.keys()
+
+
 def test_what_a_comparison_computes_is_said_by_the_metrics():
     usual = ["tvd1", "tvd2", "tvd3", "k_marginal", "range3", "conjunctions", "subsample", "means", "ks"]
     assert compared_metrics(None) == usual

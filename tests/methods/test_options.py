@@ -135,3 +135,20 @@ def test_methods_stay_frozen_and_their_options_plain():
 def test_a_method_that_is_none_is_refused(name, says):
     with refused(*says):
         methods.build(name)
+
+
+METHOD = """
+from hedgerow.methods.independent import Independent
+class Mine(Independent):
+    pass
+"""
+
+
+def test_a_method_is_named_by_its_file(tmp_path):
+    (tmp_path / "a_file_of_mine.py").write_text(METHOD)
+    assert methods.find(f"{tmp_path}/a_file_of_mine.py:Mine").__name__ == "Mine"
+    (tmp_path / "json.py").write_text(METHOD)
+    with refused("cannot-import", "another name"):
+        methods.find(f"{tmp_path}/json.py:Mine")
+    with refused("cannot-import"):
+        methods.find(f"{tmp_path}/not_there.py:Mine")

@@ -62,7 +62,7 @@ def test_every_job_is_answered():
     [
         ("refused", OptionError, ("sevenfold", "refused: seven")),
         ("killed", InputError, ("worker-ended", "SIGKILL")),
-        ("strange", HedgerowError, ("internal", "KeyError at test_workers.py:")),
+        ("strange", HedgerowError, ("internal", "an error of ours, not of your input: KeyError at test_workers.py:")),
     ],
 )
 def test_a_job_that_fails_is_told(kind, error, said):

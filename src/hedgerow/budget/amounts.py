@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from fractions import Fraction
 
 from hedgerow.errors import BudgetError, HedgerowError
@@ -40,12 +40,20 @@ class Currency(enum.Enum):
 
 @dataclass(frozen=True)
 class Budget:
-    """(ε, δ) for one release. δ = 0 asks for pure differential privacy."""
+    """(ε, δ) for one release. δ = 0 asks for pure differential privacy.
 
-    epsilon: float
+    Papers also state `rho` (zero-concentrated DP) or `mu` (Gaussian DP): the budget is then the least ε that follows
+    from it at this δ, and is kept, stated and spent as that (ε, δ).
+    """
+
+    epsilon: float = math.nan
     delta: float = 1e-9
+    rho: InitVar[float | None] = None
+    mu: InitVar[float | None] = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, rho: float | None, mu: float | None) -> None:
+        if rho is not None or mu is not None:
+            object.__setattr__(self, "epsilon", self._implied(rho, mu))
         if not (isinstance(self.epsilon, int | float) and 0 < self.epsilon <= LARGEST_EPSILON):
             raise BudgetError(
                 "bad-epsilon",
@@ -58,6 +66,22 @@ class Budget:
                 f"delta must be at least 0 and below 1, got {self.delta}. "
                 "Hint: keep it far below 1 divided by the number of people; the default is 1e-9.",
             )
+        object.__setattr__(self, "epsilon", float(self.epsilon))  # a certificate spells 1 and 1.0 alike
+        object.__setattr__(self, "delta", float(self.delta))
+
+    def _implied(self, rho: float | None, mu: float | None) -> float:
+        """The ε that ρ or μ promises at this δ, by the exact conversions of `hedgerow.budget.accounting`."""
+        from hedgerow.budget.accounting import gdp_epsilon, zcdp_epsilon
+
+        given = [value for value in (rho, mu) if value is not None]
+        if len(given) > 1 or not math.isnan(self.epsilon):
+            raise BudgetError("budget-twice", "a budget is stated once: as epsilon, as rho, or as mu.")
+        if not 0 < given[0] < math.inf or not 0 < self.delta < 1:
+            raise BudgetError(
+                "bad-budget",
+                f"rho and mu are positive numbers and need a delta above 0, got {given[0]!r} and {self.delta!r}.",
+            )
+        return gdp_epsilon(mu, self.delta) if mu is not None else zcdp_epsilon(given[0], self.delta)
 
     @property
     def currency(self) -> Currency:

@@ -19,7 +19,8 @@ _asked_to_end: list[int] = []
 def main() -> None:
     """Run a command; one clear sentence on stderr if it cannot be done.
 
-    Exit codes: 0 done, 2 the input or a limit is at fault, 3 a look found misfits, 1 our fault, 130 stopped by Ctrl-C.
+    Exit codes: 0 done, 2 the input or a limit is at fault, 3 a look found misfits, 4 the release is not as good as the
+    schema demands, 1 our fault, 130 stopped by Ctrl-C.
     An unexpected error is named by its type and place alone, because its text could quote a private row.
     """
     _asked_to_end.clear()
@@ -73,8 +74,9 @@ def _run() -> None:
     except Exception as problem:
         if room.ran_out(problem):
             _stop("out-of-memory", room.sentence(started=True), LimitError.exit_code)
-        said = f"an error of ours, not of your input: {_place(problem)}. No private value is shown here."
-        _stop(INTERNAL, said, 1)
+        from hedgerow.foreign import fault
+
+        _stop(INTERNAL, f"{fault(problem)} No private value is shown here.", 1)
 
 
 def _works(arguments: list[str]) -> bool:
@@ -142,10 +144,3 @@ def _stop(code: str, message: str, status: int) -> None:
 
     print(f"hedgerow [{code}]: {visible(message, keep=chr(10))}", file=sys.stderr)
     sys.exit(status)
-
-
-def _place(problem: BaseException) -> str:
-    import traceback
-
-    frame = traceback.extract_tb(problem.__traceback__)[-1]
-    return f"{type(problem).__name__} at {frame.filename.rsplit('/', 1)[-1]}:{frame.lineno} in {frame.name}"

@@ -30,7 +30,7 @@ def compare(
     methods: Annotated[str, typer.Option(help="Comma-separated; package.module:Class for one made elsewhere.")] = (
         "hedge,aim,mst"
     ),
-    epsilons: Annotated[str, typer.Option(help="Comma-separated.")] = ".1,1,10",
+    epsilons: Annotated[str, typer.Option("--epsilons", "-e", help="Comma-separated.")] = ".1,1,10",
     runs: Annotated[int, typer.Option(min=1, help="Runs of each method at each ε.")] = 3,
     delta: Delta = 1e-9,
     set_: Annotated[

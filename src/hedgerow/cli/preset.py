@@ -34,7 +34,7 @@ def show(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
 ) -> None:
     """Print a preset, or write it as a file of your own that -s takes."""
-    from hedgerow.errors import OptionError
+    from hedgerow.errors import OptionError, counted
     from hedgerow.release.files import whole_file
     from hedgerow.run.outputs import check_outputs
     from hedgerow.schema import presets
@@ -54,4 +54,4 @@ def show(
     with whole_file(out, replace=overwrite) as partial:
         partial.write_text(preset.to_yaml(), encoding="utf-8")
     columns, methods = len(preset.declared["columns"]), ", ".join(preset.methods)
-    print(f"{out}: {columns} columns, and options of {methods}; edit it, then -s {out}")
+    print(f"{out}: {counted(columns, 'column')}, and options of {methods}; edit it, then -s {out}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +15,7 @@ from hedgerow.cli.options import AllowColumn, AllowModel, Json, ModelMemory, siz
 
 
 def verify(
-    release: Annotated[Path, typer.Argument(help="A release file.")],
+    release: Annotated[Path, typer.Argument(help="A release file, or a folder that hedgerow publish wrote.")],
     key: Annotated[str | None, typer.Option(help="Ed25519 public key (hex) that must have signed it.")] = None,
     ledger: Annotated[Path | None, typer.Option(help="The dataset's ledger, which must hold its record.")] = None,
     json_: Json = False,
@@ -28,16 +29,22 @@ def verify(
     """
     from hedgerow.errors import ReleaseError, visible
     from hedgerow.private.ledger import confirm_entry
+    from hedgerow.publish import folder
     from hedgerow.release.bundle import Trust
     from hedgerow.release.bundle import verify as verify_file
     from hedgerow.release.certificate import OPINION, second_opinion
 
     trust = Trust(tuple(allow_model or ()), size(max_memory), tuple(allow_column or ()))
-    found, confirmed = verify_file(release, **trust._asdict())
+    doubt = None
+    if os.path.isdir(release):
+        found, confirmed, signer, doubt = folder.verify(release, trust)
+    else:
+        found, confirmed = verify_file(release, **trust._asdict())
+        signer = found.signer
     if ledger is not None:
         confirmed.append(confirm_entry(ledger, found.certificate.ledger))
-    if key is not None and found.signer != key.lower():
-        signed = f"signed by {found.signer}, not by {key}" if found.signer else "not signed"
+    if key is not None and signer != key.lower():
+        signed = f"signed by {signer}, not by {key}" if signer else "not signed"
         raise ReleaseError("not-signed", f'"{release}" is {signed}.')
     if found.certificate.guarantee and importlib.util.find_spec("dp_accounting"):
         epsilon = second_opinion(found.certificate)
@@ -53,7 +60,7 @@ def verify(
         given = found.certificate.guarantee
         about = {
             "release": str(release),
-            "signer": found.signer,
+            "signer": signer,
             "confirmed": confirmed,
             "guarantee": given and asdict(given),  # a certificate of the first edition states another one
         }
@@ -66,3 +73,5 @@ def verify(
             print(f"- {visible(statement)}")
     if found.certificate.void:
         raise ReleaseError("no-guarantee", f'"{release}" is intact, but it carries no privacy guarantee.')
+    if doubt is not None:
+        raise doubt

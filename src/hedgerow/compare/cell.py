@@ -13,7 +13,6 @@ import signal
 import sys
 import threading
 import time
-import traceback
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from hedgerow.coded.domain import CodedTable
 from hedgerow.compare.origin import package_digest
 from hedgerow.compare.plan import Cell, ForeignTable, Plan
-from hedgerow.errors import HedgerowError, OptionError, code_of, listing
+from hedgerow.errors import HedgerowError, OptionError, code_of, listing, place_of
 from hedgerow.private.evaluate.samples import sample_of, sample_of_values
 from hedgerow.private.sources.coded import rows_of, with_columns_of
 from hedgerow.private.sources.source import open_source, open_synthetic
@@ -87,10 +86,7 @@ def refuse_changed(plan: Plan, cell: Cell) -> None:
 
 def problem_of(error: BaseException) -> str:
     """Our own sentences as they are; of anything else the kind and the place alone, because words may quote rows."""
-    if isinstance(error, HedgerowError):
-        return str(error)
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__} at {Path(frame.filename).name}:{frame.lineno} in {frame.name}"
+    return str(error) if isinstance(error, HedgerowError) else place_of(error)
 
 
 def request(plan: Plan, cell: Cell) -> str:

@@ -15,12 +15,9 @@ from hedgerow.curator import Candidate, Curator
 from hedgerow.methods.method import About
 from hedgerow.methods.option import Options
 from hedgerow.methods.shared import options
-from hedgerow.methods.shared.columns import Columns
-from hedgerow.methods.shared.compression import compress
-from hedgerow.methods.shared.rounds import Offer, Round, Rounds, Strategy, refit_from_last
-from hedgerow.methods.shared.start import first_measurements, measure_one_ways
-from hedgerow.methods.shared.workloads import closure, workload_of
-from hedgerow.models.graphical.estimation import fit
+from hedgerow.methods.shared.rounds import Offer, Round, Rounds, Strategy
+from hedgerow.methods.shared.start import Start
+from hedgerow.methods.shared.workloads import workload_of
 from hedgerow.models.model import Model
 from hedgerow.progress import Progress
 
@@ -64,26 +61,12 @@ class AIM(Options, Strategy):
     def run(self, curator: Curator, progress: Progress) -> Model:
         whole = curator.remaining
         workload = workload_of(curator, self.workload, self.target)
-        with progress.phase("measure every column"):
-            first = first_measurements(curator, LEAST_SHARE)
-        columns = Columns.known_from(curator.domain, first.one_ways, first.total)
-        compression = compress(curator.domain, first.one_ways, self.merge)
-        compressed = curator.recode(compression.recoding)
-        measured = columns.measurements(compression.recoding)
-        rounds = Rounds(
-            compressed,
-            closure(workload, compressed.domain),
-            fit(compressed.domain, measured, total=first.total, limits=progress.limits),
-            measured,
-            refit_from_last(progress.limits),
-            otherwise=lambda spend: compression.reexpress(measure_one_ways(curator, spend)),
-            whole=whole,
-            progress=progress,
-        )
+        start = Start.of(curator, LEAST_SHARE, self.merge, progress)
+        rounds = Rounds.after(start, workload, whole, progress)
         planned = curator.remaining.share(min(1.0, 1 / (self.rounds * len(curator.domain))))
         with progress.phase("choose and measure marginals", 100):
             model = rounds.run(self, planned)
-        return columns.expand(model, compression.recoding)
+        return start.expand(model)
 
     def tells(self, now: Round) -> bool:
         """Whether some pair is worth measuring."""

@@ -20,9 +20,7 @@ from hedgerow.curator import Candidate, Curator
 from hedgerow.methods.method import About
 from hedgerow.methods.option import Options, option
 from hedgerow.methods.shared import options
-from hedgerow.methods.shared.columns import Columns
-from hedgerow.methods.shared.compression import compress
-from hedgerow.methods.shared.start import first_measurements, measure_one_ways
+from hedgerow.methods.shared.start import Start
 from hedgerow.methods.shared.workloads import MOST_MARGINALS, some_pairs
 from hedgerow.models.graphical.estimation import fit
 from hedgerow.models.graphical.model import GraphicalModel
@@ -72,22 +70,16 @@ class MST(Options):
     )
 
     def run(self, curator: Curator, progress: Progress) -> Model:
-        with progress.phase("measure every column"):
-            first = first_measurements(curator, LEAST_SHARE)
-        columns = Columns.known_from(curator.domain, first.one_ways, first.total)
-        compression = compress(curator.domain, first.one_ways, self.merge)
-        compressed = curator.recode(compression.recoding)
-        measured = columns.measurements(compression.recoding)
-        with progress.phase("fit columns"):
-            model = fit(compressed.domain, measured, total=first.total, limits=progress.limits)
+        start = Start.of(curator, LEAST_SHARE, self.merge, progress)
+        model = start.model
         if curator.remaining:
             with progress.phase("choose and measure pairs"):
-                measured += self.tree(compressed, model, progress) or compression.reexpress(
-                    measure_one_ways(curator, curator.remaining)  # nothing is worth a pair
-                )
+                more = self.tree(start.curator, model, progress)
+                more = more or start.measure_again(curator.remaining)  # nothing is worth a pair
             with progress.phase("fit"):
-                model = fit(compressed.domain, measured, total=first.total, start=model, limits=progress.limits)
-        return columns.expand(model, compression.recoding)
+                measured = [*start.measured, *more]
+                model = fit(model.domain, measured, total=model.total, start=model, limits=progress.limits)
+        return start.expand(model)
 
     def tree(self, curator: Curator, model: GraphicalModel, progress: Progress) -> list[Measurement]:
         """Choose pairs by Kruskal's algorithm with the exponential mechanism, then measure them."""

@@ -19,13 +19,10 @@ from hedgerow.methods.method import About
 from hedgerow.methods.option import Options, option
 from hedgerow.methods.shared import options
 from hedgerow.methods.shared.blocks import FEWEST_BLOCKS, Family, offer_blocks
-from hedgerow.methods.shared.columns import Columns
-from hedgerow.methods.shared.compression import compress
 from hedgerow.methods.shared.ratio import ByRatio, Contributions
-from hedgerow.methods.shared.rounds import Offer, Round, Rounds, Strategy, adapted, drawn_by_lot, refit_from_last
-from hedgerow.methods.shared.start import first_measurements, measure_one_ways
-from hedgerow.methods.shared.workloads import closure, workload_of
-from hedgerow.models.graphical.estimation import fit
+from hedgerow.methods.shared.rounds import Offer, Round, Rounds, Strategy, adapted, drawn_by_lot
+from hedgerow.methods.shared.start import Start
+from hedgerow.methods.shared.workloads import workload_of
 from hedgerow.models.model import Model
 from hedgerow.models.partitions import error_splits, mass_splits, sorted_merges
 from hedgerow.progress import Progress
@@ -91,26 +88,12 @@ class PPSyn(Options, Strategy):
     def run(self, curator: Curator, progress: Progress) -> Model:
         whole = curator.remaining
         workload = workload_of(curator, self.workload, self.target)
-        with progress.phase("measure every column"):
-            first = first_measurements(curator, self.one_ways)
-        columns = Columns.known_from(curator.domain, first.one_ways, first.total)
-        compression = compress(curator.domain, first.one_ways, self.merge)
-        compressed = curator.recode(compression.recoding)
-        measured = columns.measurements(compression.recoding)
-        rounds = Rounds(
-            compressed,
-            closure(workload, compressed.domain),
-            fit(compressed.domain, measured, total=first.total, limits=progress.limits),
-            measured,
-            refit_from_last(progress.limits),
-            otherwise=lambda spend: compression.reexpress(measure_one_ways(curator, spend)),
-            whole=whole,
-            progress=progress,
-        )
+        start = Start.of(curator, self.one_ways, self.merge, progress)
+        rounds = Rounds.after(start, workload, whole, progress)
         with progress.phase("partition, choose and measure marginals", 100):
-            strategy = self if self.selection == "rounds" else self.by_ratio(compressed, rounds)
-            model = rounds.run(strategy, self.planned(compressed, first.total))
-        return columns.expand(model, compression.recoding)
+            strategy = self if self.selection == "rounds" else self.by_ratio(start.curator, rounds)
+            model = rounds.run(strategy, self.planned(start.curator, start.columns.total))
+        return start.expand(model)
 
     def by_ratio(self, curator: Curator, rounds: Rounds) -> ByRatio:
         """The write-up's choice: contribution per unit of budget."""

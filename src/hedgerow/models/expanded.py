@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from hedgerow.coded.domain import CodedTable, Counts, Domain, IntArray, Marginal
 from hedgerow.coded.recoding import Recoding
 from hedgerow.errors import ReleaseError
+from hedgerow.models.conditioning import Factor, Given, completed, given
 from hedgerow.models.histograms import systematic
 from hedgerow.models.model import FromMarginals, Model, State
 from hedgerow.models.stored import LARGEST, Stored
@@ -50,9 +51,69 @@ class Expanded(FromMarginals):
         return counts
 
     def draw(self, rows: int, rng: np.random.Generator) -> CodedTable:
-        merged = self.model.draw(rows, rng)
+        return self._spread(self.model.draw(rows, rng), {}, rng)
+
+    def given(self, factors: Sequence[Factor]) -> Given:
+        """A factor of one attribute changes how its merged codes are spread; of a wider one the model inside takes up
+        the largest weight of the codes that share a merged one, and what lies below that is left."""
+        fill, inside, left = dict(self.fill), [], []
+        for factor in factors:
+            if len(factor.marginal) == 1 and factor.marginal[0] in self.recoding.maps:
+                (name,) = factor.marginal
+                mapping, spread = self.recoding.maps[name], fill[name] * factor.weights
+                kept: Counts = np.bincount(mapping, weights=spread).astype(np.float64)
+                fill[name] = np.divide(spread, kept[mapping], out=fill[name].copy(), where=kept[mapping] > 0)
+                inside.append(Factor((name,), np.minimum(kept, 1.0)))
+                continue
+            largest = self._largest(factor)
+            bound = self._read(largest)
+            if not np.array_equal(bound.weights, factor.weights):
+                below = np.divide(
+                    factor.weights, bound.weights, out=np.zeros_like(bound.weights), where=bound.weights > 0
+                )
+                left.append(Factor(factor.marginal, below))
+            inside.append(largest)
+        found = given(self.model, inside)
+        left += [self._read(factor) for factor in found.left]
+        return Given(Expanded(found.model, self.recoding, fill), found.share, left)
+
+    def _largest(self, factor: Factor) -> Factor:
+        """The factor over merged codes."""
+        weights = factor.weights
+        for axis, name in enumerate(factor.marginal):
+            if name in self.recoding.maps:
+                mapping = self.recoding.maps[name]
+                lines = np.moveaxis(weights, axis, 0)
+                merged = np.zeros((int(mapping.max()) + 1, *lines.shape[1:]))
+                np.maximum.at(merged, mapping, lines)
+                weights = np.moveaxis(merged, 0, axis)
+        return Factor(factor.marginal, np.ascontiguousarray(weights))
+
+    def _read(self, factor: Factor) -> Factor:
+        """A factor over merged codes, read in the original ones."""
+        weights = factor.weights
+        for axis, name in enumerate(factor.marginal):
+            if name in self.recoding.maps:
+                weights = np.take(weights, self.recoding.maps[name], axis=axis)
+        return Factor(factor.marginal, weights)
+
+    def completed(self, fixed: CodedTable, rng: np.random.Generator) -> CodedTable:
+        maps = self.recoding.maps
+        target = self.recoding.target()
+        rows = len(next(iter(fixed.values())))
+        merged: CodedTable = {
+            name: maps[name][codes].astype(target[name].dtype) if name in maps else codes
+            for name, codes in fixed.items()
+        }
+        return self._spread(completed(self.model, merged, {}, rows, rng), fixed, rng)
+
+    def _spread(self, merged: CodedTable, fixed: CodedTable, rng: np.random.Generator) -> CodedTable:
+        """Rows of merged codes in original ones: those that are fixed, and for the others what they stand for."""
         table: CodedTable = {}
         for name in self.domain.names:
+            if name in fixed:
+                table[name] = fixed[name].astype(self.domain[name].dtype)
+                continue
             codes = merged[name].astype(np.int64)
             if name in self.recoding.maps:
                 codes = self._expand(name, self.recoding.maps[name], codes, rng)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from hedgerow.coded.domain import CodedTable, Counts, Domain, IntArray, Marginal
 from hedgerow.errors import HedgerowError, ReleaseError
+from hedgerow.models.conditioning import Factor, Given, TooRareError, combinations, only
 from hedgerow.models.model import FromMarginals, State
 from hedgerow.models.stored import MOST_CELLS, Stored
 
@@ -23,6 +24,11 @@ class Part:
     marginal: Marginal
     weights: Counts
     cells: IntArray | None = None
+
+    def codes(self, domain: Domain) -> dict[str, IntArray]:
+        """The codes of each weight's cell."""
+        cells = np.arange(len(self.weights)) if self.cells is None else self.cells
+        return dict(zip(self.marginal, np.unravel_index(cells, domain.shape(self.marginal)), strict=True))
 
 
 class Histograms(FromMarginals):
@@ -65,10 +71,9 @@ class Histograms(FromMarginals):
         shape = self.domain.shape(part.marginal)
         weights = part.weights / part.weights.sum()
         keep = [index for index, name in enumerate(part.marginal) if name in wanted]
-        cells = np.arange(len(weights)) if part.cells is None else part.cells
-        codes = np.unravel_index(cells, shape)
+        codes = part.codes(self.domain)
         kept_shape = tuple(shape[index] for index in keep)
-        flat = np.ravel_multi_index([codes[index] for index in keep], kept_shape)
+        flat = np.ravel_multi_index([codes[part.marginal[index]] for index in keep], kept_shape)
         density = np.zeros(math.prod(kept_shape))
         np.add.at(density, flat, weights)
         return density.reshape(kept_shape)
@@ -82,6 +87,42 @@ class Histograms(FromMarginals):
             codes = np.unravel_index(cells, self.domain.shape(part.marginal))
             for name, code in zip(part.marginal, codes, strict=True):
                 table[name] = code.astype(self.domain[name].dtype)
+        return {name: table[name] for name in self.domain.names}
+
+    def given(self, factors: Sequence[Factor]) -> Given:
+        """A factor inside a part changes its weights; one that spans several parts is left."""
+        parts, share = list(self.parts), 1.0
+        left = []
+        for factor in factors:
+            home = next((n for n, part in enumerate(parts) if set(factor.marginal) <= set(part.marginal)), None)
+            if home is None:
+                left.append(factor)
+                continue
+            part = parts[home]
+            weights = part.weights * factor.of(part.codes(self.domain))
+            share *= float(weights.sum() / part.weights.sum())
+            if not share:
+                return Given(self, 0.0)
+            parts[home] = replace(part, weights=weights)
+        return Given(Histograms(self.domain, parts, self.total), share, left)
+
+    def completed(self, fixed: CodedTable, rng: np.random.Generator) -> CodedTable:
+        """Part by part: what is fixed in one says nothing about another."""
+        rows = len(next(iter(fixed.values())))
+        table: CodedTable = {}
+        for part in self.parts:
+            alone = Histograms(Domain(self.domain[name] for name in part.marginal), [part], self.total)
+            here = {name: fixed[name] for name in part.marginal if name in fixed}
+            if not here:
+                table |= alone.draw(rows, rng)
+                continue
+            table |= {name: np.zeros(rows, dtype=self.domain[name].dtype) for name in part.marginal}
+            for codes, where in combinations(here):
+                found = alone.given([only(alone.domain, name, code) for name, code in codes.items()])
+                if not found.possible:
+                    raise TooRareError(where)
+                for name, drawn in found.model.draw(len(where), rng).items():
+                    table[name][where] = drawn
         return {name: table[name] for name in self.domain.names}
 
     def state(self) -> State:

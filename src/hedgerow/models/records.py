@@ -17,6 +17,7 @@ import numpy.typing as npt
 from hedgerow import _records
 from hedgerow.coded.domain import CodedTable, Codes, Counts, Domain, Marginal
 from hedgerow.errors import HedgerowError, ReleaseError
+from hedgerow.models.conditioning import Factor, Given, completed, given
 from hedgerow.models.histograms import systematic
 from hedgerow.models.model import FromMarginals, Model, State
 from hedgerow.models.stored import Stored
@@ -31,6 +32,8 @@ SLICE = 1 << 16
 FEWEST_EXCHANGES = 5
 """Rows of a model are adjusted in slices that stay in the processor's caches; where there are many slices, exchanges
 are fewer."""
+RARE = 1 / 64
+"""Of rows that are a smaller share than this, exchanges are given up: most of what they need would be thrown away."""
 REFERENCE_ROWS = 1 << 16
 """Rows at most from which the model answers marginals."""
 MOST_TARGET_CELLS = 1 << 31
@@ -166,6 +169,16 @@ class Adjusted(_FromRows):
             for name, codes in part.items():
                 drawn[name][begin : begin + SLICE] = codes
         return drawn
+
+    def given(self, factors: Sequence[Factor]) -> Given:
+        """Rows are exchanged with all others, so what is asked for is chosen among them afterwards; unless it is rare:
+        then it comes from the model inside, as that was before the exchanges."""
+        inside = given(self.model, factors)
+        return inside if inside.share < RARE else Given(self, 1.0, list(factors))
+
+    def completed(self, fixed: CodedTable, rng: np.random.Generator) -> CodedTable:
+        """By the model inside: rows whose values are given cannot exchange them."""
+        return completed(self.model, fixed, {}, len(next(iter(fixed.values()))), rng)
 
     def state(self) -> State:
         values = {"marginals": [list(target.marginal) for target in self.targets]}

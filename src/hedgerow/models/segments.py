@@ -11,6 +11,7 @@ import numpy as np
 from hedgerow import _records
 from hedgerow.coded.domain import CodedTable, Counts, Domain, IntArray, Marginal
 from hedgerow.errors import HedgerowError, ReleaseError
+from hedgerow.models.conditioning import Factor, Given
 from hedgerow.models.histograms import systematic
 from hedgerow.models.model import BLOCK_ROWS, FromMarginals, State
 from hedgerow.models.records import Target, kernel_targets, read_targets, shares_of
@@ -84,6 +85,22 @@ class Segments(FromMarginals):
             chosen = self._choose(sizes, rng)[order]
             codes |= {name: self.pool[name][chosen] for name in self.inner.names}
         return {attribute.name: codes[attribute.name].astype(attribute.dtype) for attribute in self.domain}
+
+    def given(self, factors: Sequence[Factor]) -> Given:
+        """A factor of segments changes their counts; what speaks of the pool's attributes is left."""
+        counts, left = self.counts, []
+        for factor in factors:
+            if set(factor.marginal) <= set(self.segments):
+                shape = [self.domain[name].size if name in factor.marginal else 1 for name in self.segments]
+                order = [factor.marginal.index(name) for name in self.segments if name in factor.marginal]
+                counts = counts * factor.weights.transpose(order).reshape(shape)
+            else:
+                left.append(factor)
+        share = float(counts.sum() / self.counts.sum())
+        if not share:
+            return Given(self, 0.0, left)
+        model = Segments(self.domain, self.segments, counts / share, self.pool, self.targets, self.weights, self.first)
+        return Given(model, share, left)
 
     def _choose(self, sizes: IntArray, rng: np.random.Generator) -> IntArray:
         """Rows of the pool for every segment, one segment after the other."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hedgerow.errors import counted
 from hedgerow.pages.markup import Markup, joined, tag
 from hedgerow.pages.shell import folded, table
 
@@ -32,5 +33,7 @@ def cuts(release: Release) -> Markup:
             "budget: single values that many rows hold, and ranges that hold alike many. Inside a range, values follow "
             "the slope of the ranges beside it.",
         ),
-        folded(f"The cells of {len(rows)} columns", table(["column", "cells", "cut where"], rows, figures=(1,))),
+        folded(
+            f"The cells of {counted(len(rows), 'column')}", table(["column", "cells", "cut where"], rows, figures=(1,))
+        ),
     )

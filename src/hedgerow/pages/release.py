@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hedgerow.budget.accounting import Charge
-from hedgerow.coded.domain import CodedTable, Counts, IntArray
+from hedgerow.coded.domain import CodedTable, Counts
 from hedgerow.coded.measurement import Measurement
 from hedgerow.coded.query import MarginalQuery
-from hedgerow.errors import listing
+from hedgerow.errors import counted, listing
 from hedgerow.models.model import BLOCK_ROWS
+from hedgerow.models.rows import CountedRows
 from hedgerow.pages.charts import MADE, REAL, colour, key, stacked
 from hedgerow.pages.cuts import cut_columns, cuts
 from hedgerow.pages.distributions import MOST_CODES, Distribution
@@ -33,6 +34,7 @@ PURPOSES = {
     "select": "choices",
     "score": "noisy scores",
     "discover": "domains bought",
+    "quality": "distances of the result",
 }
 MOST_PICTURES = 40
 MOST_LISTED = 400
@@ -47,15 +49,15 @@ def release_page(release: Release, rows: int | None = None, seed: int = 0) -> st
         if certificate.void
         else "May be published: the private rows took part only through the noisy answers listed here."
     )
-    published = release.estimated_rows if rows is None else rows
+    published = release.expected_rows() if rows is None else rows
     drawn = min(max(published, 1), BLOCK_ROWS)
-    coded = _as_written(release, drawn, seed)
+    coded = release.written(drawn, seed)
     parts = [
         ("guarantee", "The guarantee", _guarantee(release)),
         ("budget", "Where the budget went", _budget(release)),
         *([("misfits", "What did not fit the declaration", _misfits(release.misfits))] if release.misfits else []),
         ("columns", "Measured columns beside the synthetic table", _columns(release, coded, drawn)),
-        ("marginals", "All measured counts and their expected error", _marginals(release, coded, drawn)),
+        ("marginals", "All measured counts and their expected error", _marginals(release, coded)),
         *([("cuts", "Where columns were cut", cuts(release))] if cut_columns(release) else []),
         ("method", "The method", _method(release)),
         ("certificate", "The certificate", _certificate(release)),
@@ -66,10 +68,11 @@ def release_page(release: Release, rows: int | None = None, seed: int = 0) -> st
         tag("h1", f"A synthetic version of {name}"),
         tag(
             "p",
-            f"{published:,} made-up rows with {len(release.encoding.arrow_schema)} columns, drawn from a model that "
-            "was fitted to noisy counts. No row stands for a person.",
+            f"{published:,} made-up rows with {counted(len(release.encoding.arrow_schema), 'column')}, drawn from a "
+            "model that was fitted to noisy counts. No row stands for a person.",
         ),
         _invented(release),
+        _population(release),
         contents((anchor, title) for anchor, title, _ in parts),
         [section(anchor, title, content) for anchor, title, content in parts],
     )
@@ -84,28 +87,35 @@ def _invented(release: Release) -> Content:
     return tag("p", f"Never read, so they say nothing of anybody, whatever they look like: {said}.")
 
 
-def _as_written(release: Release, rows: int, seed: int) -> CodedTable:
-    """The codes of the rows that the table holds: what was drawn for values that are not declared was replaced."""
-    written = [release.encoding.encode(part) for part in release.block(rows, seed, 0)]
-    return {name: np.concatenate([part[name] for part in written]) for name in release.encoding.domain.names}
+def _population(release: Release) -> Content:
+    """Rows that were drawn by weight are no sample, and a sample is what was counted."""
+    weight = release.schema.weight
+    if weight is None or weight.draw != "population":
+        return ""
+    return tag(
+        "p",
+        f"The table holds a population: rows as often as the weights in {weight.column} say, each of which stands for "
+        "one. What is compared with measured counts below is a sample of the same model, which those are counts of.",
+    )
 
 
 def _misfits(found: Misfits) -> Markup:
     """The look: which share of a column's values fits nothing declared."""
     lines = [[each.column, each.said] for each in found.seen]
     rest = len(found.columns) - len(lines)
+    looked, others = ("column was", "columns were"), ("other column shows", "other columns show")
     none = "None of the columns has a share that stands out of its noise." if not lines else ""
     return joined(
         tag(
             "p",
-            f"Before anything else {len(found.columns)} columns were looked at: which share of their values fits "
+            f"Before anything else {counted(len(found.columns), *looked)} looked at: which share of their values fits "
             "nothing that the schema declares (a misspelt category, a number beyond the bounds, an empty field where "
             "none is declared). Such values are not in the synthetic table: they were replaced by declared ones, or "
             f"moved to the nearest bound. The shares are noisy like every count, ± {100 * found.noise:.2f} % where "
             f"they are small. {none}",
         ),
         table(["column", "share that does not fit"], lines, figures=(1,)) if lines else "",
-        tag("p", f"{rest} other columns show none beyond the noise.", class_="soft") if lines and rest else "",
+        tag("p", f"{counted(rest, *others)} none beyond the noise.", class_="soft") if lines and rest else "",
     )
 
 
@@ -132,7 +142,7 @@ def _guarantee(release: Release) -> Markup:
         if given.mu is not None:
             tiles.append((f"{given.mu:.3g}", "μ", "the same as a Gaussian shift, in standard deviations"))
     if certificate.person:
-        tiles.append((str(certificate.rows_per_person), "rows per person", "more rows of one person never count"))
+        tiles.append((str(certificate.rows_per_person), "row limit per person", "more rows of one person never count"))
     tiles.append((f"{release.estimated_rows:,}", "rows", "a noisy estimate; the true number stays private"))
     return joined(words, _tiles(tiles), statements, [tag("p", tag("b", said)) for said in release.doubts])
 
@@ -222,7 +232,7 @@ def _columns(release: Release, coded: CodedTable, rows: int) -> Markup:
     )
 
 
-def _marginals(release: Release, coded: CodedTable, rows: int) -> Markup:
+def _marginals(release: Release, coded: CodedTable) -> Markup:
     """Every measured answer: how much of it is noise, and how far the synthetic rows are from it."""
     total = max(1.0, release.model.total)
     lines = []
@@ -232,11 +242,11 @@ def _marginals(release: Release, coded: CodedTable, rows: int) -> Markup:
         noise = measurement.noise.mean_absolute * query.cells / (2 * total)
         lines.append(
             [
-                " × ".join(query.attributes) or "total",
+                " × ".join(query.sizes) or "total",
                 f"{query.cells:,}",
                 f"± {measurement.std:,.1f} rows",
                 _percent(noise),
-                _percent(_apart(release, measurement, coded, rows)),
+                _percent(_apart(release, measurement, coded)),
             ]
         )
     cut = len(listed) - len(lines)
@@ -269,26 +279,15 @@ def _fits(release: Release, measurement: Measurement) -> bool:
     return all(name in domain and domain[name].size == size for name, size in measurement.query.sizes.items())
 
 
-def _apart(release: Release, measurement: Measurement, coded: CodedTable, rows: int) -> float | None:
+def _apart(release: Release, measurement: Measurement, coded: CodedTable) -> float | None:
     """½ Σ |synthetic − measured| over the number of rows; None for answers over trees, or parts of the cells."""
     query = measurement.query
     if not isinstance(query, MarginalQuery) or measurement.kept is not None or not _fits(release, measurement):
         return None
     total = max(1.0, release.model.total)
-    made = np.bincount(_cells(query, coded, rows), minlength=query.cells + 1)[: query.cells] * (total / rows)
+    (made,) = CountedRows(coded, total).answers([query])
     values: Counts = measurement.values.astype(np.float64)
     return float(np.abs(made - values).sum()) / (2 * total)
-
-
-def _cells(query: MarginalQuery, coded: CodedTable, rows: int) -> IntArray:
-    """The cell of every row; one beyond the last for rows that count nowhere."""
-    cells: IntArray = np.zeros(rows, dtype=np.int64)
-    for name, level, size in zip(query.attributes, query.levels, query.shape, strict=True):
-        cells = cells * size + (coded[name] if level is None else level[coded[name]])
-    if query.blocks is None:
-        return cells
-    blocks = query.blocks[cells]
-    return np.where(blocks < 0, query.cells, blocks)
 
 
 def _method(release: Release) -> Markup:

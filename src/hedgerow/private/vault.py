@@ -14,6 +14,7 @@ import numpy as np
 from hedgerow.budget.accounting import Charge, choice_epsilon, noise_kind, stack_noise, stack_scale
 from hedgerow.budget.amounts import Amount
 from hedgerow.coded.domain import CodedTable, Domain, IntArray, Marginal
+from hedgerow.coded.joining import Joining
 from hedgerow.coded.measurement import Answer, Measurement, Noise, Threshold
 from hedgerow.coded.query import Query, total_query
 from hedgerow.coded.recoding import Recoding
@@ -157,12 +158,25 @@ class Vault:
         return chosen
 
     def score(self, candidates: Sequence[Candidate], *, against: Answers | Independence, spend: Amount) -> list[float]:
+        return self._scores("score", candidates, _summary(candidates), against, spend)
+
+    def quality(self, candidates: Sequence[Candidate], *, against: Answers, spend: Amount) -> list[float]:
+        """Noisy scores of what a method has made, for readers: the certificate names every one of them."""
+        described = tuple(candidate.query.description for candidate in candidates)
+        return self._scores("quality", candidates, described, against, spend)
+
+    def _scores(
+        self,
+        purpose: str,
+        candidates: Sequence[Candidate],
+        described: tuple[dict[str, Any], ...],
+        against: Answers | Independence,
+        spend: Amount,
+    ) -> list[float]:
         scale = self._scale(candidates, against)
         spread = stack_scale(spend, scale.steps, self.rows_per_person, scale.grid)
         noise = Noise(noise_kind(spend), math.nextafter(spread / scale.grid, math.inf))
-        charge = Charge(
-            noise.kind, "score", self.rows_per_person, scale.steps, spread, spend, _summary(candidates), scale.grid
-        )
+        charge = Charge(noise.kind, purpose, self.rows_per_person, scale.steps, spread, spend, described, scale.grid)
         self._account.debit(charge)
         self._scored(candidates)
         exact = grid_scores(self._engine, candidates, against, scale.grid)
@@ -183,7 +197,7 @@ class Vault:
         """The work of scoring, as far as it does not depend on the rows."""
         self._progress.worked(sum(SCORING + CELL * candidate.query.cells for candidate in candidates))
 
-    def recode(self, recoding: Recoding) -> Curator:
+    def recode(self, recoding: Recoding | Joining) -> Curator:
         return RecodedCurator(self, recoding)
 
 

@@ -12,12 +12,15 @@ import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import numpy.typing as npt
 
-from hedgerow.coded.domain import Counts, Domain, Marginal
+from hedgerow.coded.domain import CodedTable, Counts, Domain, Marginal
+from hedgerow.coded.joining import Join
 from hedgerow.coded.measurement import Answer, Measurement, Noise
 from hedgerow.coded.query import MarginalQuery, Query, TreeQuery
 from hedgerow.errors import OptionError, ReleaseError, listing, suggestion
@@ -27,13 +30,19 @@ from hedgerow.models.model import BLOCK_ROWS, HELD, Model, State, block_rng, blo
 from hedgerow.models.stored import MEMORY, MOST_CELLS, Allowance, Stored
 from hedgerow.release import archive, editions
 from hedgerow.release.certificate import Certificate, check
+from hedgerow.release.drawing import Drawing
 from hedgerow.release.files import whole_file
 from hedgerow.release.misfits import Misfits
+from hedgerow.release.quality import Quality
+from hedgerow.release.signing import check_signature, sign
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from hedgerow.answers.asking import Answers, Asking
+    from hedgerow.release.demand import Demand
     from hedgerow.schema import Encoding, Schema
+    from hedgerow.schema.weight import Weight
 
 MANIFEST, SIGNATURE = OUTSIDE = ("manifest.json", "signature.json")
 """Members that come last, and that the manifest does not list."""
@@ -45,6 +54,8 @@ MOST_ROWS = 1 << 40
 """Rows that are drawn at most where nobody said how many."""
 TEXT_BYTES = 32
 """Memory for one byte of JSON while it is read, at most."""
+POOL = 1 << 18
+"""Rows of the model that several tables choose theirs from."""
 CODE_BYTES = 64
 """Memory for one code of a column while codes become values: what it stands for, and where its bin begins and ends."""
 LARGEST_SCALE = 1e100
@@ -65,7 +76,7 @@ class ModelAnswer:
 
     `noise_std` is the standard deviation of the noise that the measured counts carry. It is not the error of `counts`:
     those are fitted to all answers together, kept from being negative and made to add up, so they differ from the
-    measured ones, and what they are wrong by is not known. None where just this was not measured.
+    measured ones; `Release.ask` gives intervals for what they are wrong by. None where just this was not measured.
     """
 
     attributes: Marginal
@@ -92,6 +103,7 @@ class Release:
         self.signer = signer
         self._trust = trust
         self._encoding: Encoding | None = None
+        self._demands: dict[str | None, Demand] = {}
 
     @property
     def encoding(self) -> Encoding:
@@ -127,6 +139,30 @@ class Release:
         if self.certificate.charges[0].purpose != "look":
             return None
         return Misfits.of(self.answers[0].measurements)
+
+    @property
+    def quality(self) -> Quality | None:
+        """How far the rows that are drawn by default are from the private table, where the run measured that."""
+        charge = self.certificate.charges[-1]
+        if charge.purpose != "quality":
+            return None
+        return Quality.of(charge, self.answers[-1].scores, self.model.total)
+
+    @property
+    def missed(self) -> list[str]:
+        """What the schema demands (`accept`) and the measured distances do not show, in words; empty where all is met.
+
+        A criterion is met where the upper bound of its distance is: the truth then is, with a probability of 90 %.
+        """
+        found = {} if self.quality is None else self.quality.criteria()
+        said = []
+        for name, most in self.schema.accept.items():
+            distance = found.get(name)
+            if distance is None:
+                said.append(f"{name}: at most {100 * most:g} %, not measured")
+            elif distance.upper > most:
+                said.append(f"{name}: at most {100 * most:g} %, measured {distance.said}")
+        return said
 
     @property
     def estimated_rows(self) -> int:
@@ -170,23 +206,96 @@ class Release:
                     found[block.names[0]] = float(counts[cell] / counts.sum())
         return found
 
-    def batches(self, rows: int | None = None, seed: int = 0) -> Iterator[pa.Table]:
-        """Rows some at a time, from blocks of 2²⁰; block b depends only on the release, the seed, b and its size."""
-        for number, size in enumerate(block_sizes(self.estimated_rows if rows is None else rows)):
-            yield from self.block(size, seed, number)
+    def expected_rows(self, where: str | None = None) -> int:
+        """How many rows are drawn where nobody says: the noisy estimate of what there is, of one kind or in all.
 
-    def block(self, size: int, seed: int, number: int) -> Iterator[pa.Table]:
+        Of a population drawn by weights, as many as the weights add up to.
+        """
+        rows: float = self.estimated_rows
+        weight = self._population
+        if weight is not None:
+            rows = min(MOST_ROWS, rows * self._demand(where).share / self._legal * weight.max)
+        elif where is not None:
+            rows *= self.share(where)
+        return max(1, round(rows))
+
+    def share(self, where: str) -> float:
+        """The part of the rows that meet a condition as in SQL's WHERE: an estimate from noisy answers."""
+        share = self._demand(where).share
+        return share / self._legal if self._population is None else share / self._demand(None).share
+
+    @cached_property
+    def _legal(self) -> float:
+        """The part of the model's own rows that obey the rules."""
+        from hedgerow.release.demand import Demand
+
+        return Demand(self.encoding, self.model, None, None).share if self.encoding.rules else 1.0
+
+    @property
+    def _population(self) -> Weight | None:
+        """The weights by which a population is drawn, where the schema asks for one."""
+        weight = self.schema.weight
+        return weight if weight is not None and weight.draw == "population" else None
+
+    def batches(self, rows: int | None = None, seed: int = 0, where: str | None = None) -> Iterator[pa.Table]:
+        """Rows some at a time, from blocks of 2²⁰; block b depends only on what is asked, the seed, b and its size."""
+        for number, size in enumerate(block_sizes(self.expected_rows(where) if rows is None else rows)):
+            yield from self.block(size, seed, number, where)
+
+    def block(self, size: int, seed: int, number: int, where: str | None = None) -> Iterator[pa.Table]:
         """One block of a draw, some rows at a time."""
-        rng = block_rng(seed, number)
-        return self.encoding.decode_in_slices(self.model.draw(size, rng), rng, number * BLOCK_ROWS)
+        if where is not None or self._population is not None:
+            return self._demand(where).rows(size, block_rng(seed, number), number * BLOCK_ROWS)
+        return self._plain(size, seed, number)
 
-    def sample(self, rows: int | None = None, seed: int = 0) -> pa.Table:
-        """An Arrow table of `rows` synthetic rows (default: the noisy estimate of how many there are)."""
+    def _plain(self, size: int, seed: int, number: int) -> Iterator[pa.Table]:
+        """A block of the model's own rows: those that were counted are its likes."""
+        return Drawing(self.model, self.encoding, block_rng(seed, number)).rows(size, number * BLOCK_ROWS)
+
+    def written(self, rows: int, seed: int) -> CodedTable:
+        """The codes of the rows of a draw's first block: what was drawn for values that are not declared is replaced
+        in them, as it is in a table that is written. Rows are drawn as a sample, also where a population is: it is
+        samples that were counted.
+        """
+        written = [self.encoding.encode(part) for part in self._plain(min(rows, BLOCK_ROWS), seed, 0)]
+        return {name: np.concatenate([part[name] for part in written]) for name in self.encoding.domain.names}
+
+    def sample(self, rows: int | None = None, seed: int = 0, *, where: str | None = None) -> pa.Table:
+        """An Arrow table of `rows` synthetic rows (default: the noisy estimate of how many there are).
+
+        With `where`, a condition as in SQL, rows that meet it: drawn from the model given the condition.
+        """
         import pyarrow as pa
 
         if rows is not None and rows < 0:
             raise OptionError("bad-row-count", f"the number of rows must not be negative, got {rows}.")
-        return pa.concat_tables([self.encoding.arrow_schema.empty_table(), *self.batches(rows, seed)])
+        return pa.concat_tables([self.encoding.arrow_schema.empty_table(), *self.batches(rows, seed, where)])
+
+    def complete(self, given: Any, seed: int = 0) -> pa.Table:
+        """All rows of a public table, in order, with what they lack drawn from the model given what they hold.
+
+        `given` is an Arrow table, or anything with the Arrow C interface, of some of the columns. What is null in a
+        row, or an empty text, is drawn like the columns that are not there. What is given comes back as it is: the
+        guarantee does not cover it.
+        """
+        import pyarrow as pa
+
+        rows = self.completed(pa.table(given), seed)
+        return pa.concat_tables([self.encoding.arrow_schema.empty_table(), *rows])
+
+    def completed(self, given: pa.Table, seed: int = 0) -> Iterator[pa.Table]:
+        """The same some rows at a time."""
+        from hedgerow.release.completion import completed
+
+        return completed(self, given, seed)
+
+    def _demand(self, where: str | None) -> Demand:
+        """What is asked as the model takes it, made once."""
+        if where not in self._demands:
+            from hedgerow.release.demand import Demand
+
+            self._demands[where] = Demand(self.encoding, self.model, where, self._population)
+        return self._demands[where]
 
     def table(self) -> pa.Table:
         """The synthetic table with its default number of rows and seed."""
@@ -200,11 +309,11 @@ class Release:
 
         return polars.from_arrow(self.table())
 
-    def to_spark(self, session: Any, rows: int | None = None, seed: int = 0) -> Any:
+    def to_spark(self, session: Any, rows: int | None = None, seed: int = 0, *, where: str | None = None) -> Any:
         """The rows of `sample` as a Spark frame that the workers fill."""
         from hedgerow.release import spark_parts
 
-        return spark_parts.frame(self, session, self.estimated_rows if rows is None else rows, seed)
+        return spark_parts.frame(self, session, self.expected_rows(where) if rows is None else rows, seed, where)
 
     def marginal(self, columns: Sequence[str]) -> ModelAnswer:
         """The model's answer for some columns, over the attributes that code them."""
@@ -225,6 +334,37 @@ class Release:
         ]
         return ModelAnswer(marginal, self.model.marginal(marginal), min(measured, default=None))
 
+    def ask(self, question: str, level: float = 0.9, population: bool = False) -> Answers:
+        """Answers to a SELECT, or to several that semicolons part: see docs/use/ask.md.
+
+        Each row has an estimate, an interval that is to hold the private table's own figure with probability `level`,
+        and what it rests on. With `population` the interval is for the people of whom the rows are a random sample.
+        """
+        return self._asking.ask(question, level, population)
+
+    def tables(self, count: int, rows: int | None = None, seed: int = 0) -> Iterator[pa.Table]:
+        """Several tables that differ among each other as much as each may be wrong, for tools of your own.
+
+        Each is drawn from a bootstrap of the model: from as many independent rows of it as tell as much of the private
+        table as the release does. So what varies between tables estimates the error of their mean; docs/use/tables.md
+        says how to combine them.
+        """
+        if count < 2:
+            raise OptionError("too-few-tables", f"what varies between tables shows in two at least, got {count}.")
+        pool = self.model.draw(POOL, block_rng(seed, 0))
+        size = self.estimated_rows if rows is None else rows
+        for number in range(count):
+            rng = block_rng(seed, number + 1)
+            few = rng.integers(0, POOL, self._asking.worth)
+            chosen = few[rng.integers(0, len(few), size)]
+            yield self.encoding.decode({name: codes[chosen] for name, codes in pool.items()}, rng)
+
+    @cached_property
+    def _asking(self) -> Asking:
+        from hedgerow.answers.asking import Asking
+
+        return Asking(self)
+
     # ------------------------------------------------------------ files
 
     def save(self, path: str | Path, sign_with: str | Path | None = None, *, overwrite: bool = True) -> None:
@@ -237,7 +377,7 @@ class Release:
         manifest = {name: hashlib.sha256(data).hexdigest() for name, data in members.items()}
         members[MANIFEST] = _json(manifest)
         if sign_with is not None:
-            members[SIGNATURE] = _json(_sign(members[MANIFEST], Path(sign_with)))
+            members[SIGNATURE] = _json(sign(members[MANIFEST], Path(sign_with)))
         with whole_file(Path(path), replace=overwrite) as partial:
             archive.write(partial, members)
 
@@ -373,42 +513,8 @@ def _check_manifest(members: Mapping[str, bytes]) -> tuple[list[str], str | None
     signature = _parsed(members[SIGNATURE])
     if members[SIGNATURE] != _json({name: signature[name] for name in ("public_key", "signature")}):
         raise ReleaseError("signature-written", "the signature is not written as Hedgerow writes signatures.")
-    signer = _check_signature(members[MANIFEST], signature)
+    signer = check_signature(members[MANIFEST], signature)
     return [*confirmed, f"signed by the Ed25519 key {signer}"], signer
-
-
-def _sign(manifest: bytes, key_file: Path) -> dict[str, str]:
-    from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-    try:
-        key = serialization.load_pem_private_key(key_file.read_bytes(), password=None)
-    except (OSError, ValueError, TypeError):
-        raise OptionError("bad-key", f'"{key_file}" is not an unencrypted private key in PEM format.') from None
-    if not isinstance(key, Ed25519PrivateKey):
-        raise OptionError(
-            "bad-key", f'"{key_file}" is not an Ed25519 key. Hint: openssl genpkey -algorithm ed25519 -out key.pem'
-        )
-    return {"public_key": key.public_key().public_bytes_raw().hex(), "signature": key.sign(manifest).hex()}
-
-
-def check_key(key_file: Path) -> None:
-    """Refuse a key that cannot sign, before anything is spent."""
-    _sign(b"", key_file)
-
-
-def _check_signature(manifest: bytes, signature: Mapping[str, str]) -> str:
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-    if any(bytes.fromhex(text).hex() != text for text in signature.values()):
-        raise ReleaseError("signature-written", "the signature is not written as Hedgerow writes signatures.")
-    public = Ed25519PublicKey.from_public_bytes(bytes.fromhex(signature["public_key"]))
-    try:
-        public.verify(bytes.fromhex(signature["signature"]), manifest)
-    except InvalidSignature:
-        raise ReleaseError("signature-wrong", "the signature does not fit the release.") from None
-    return signature["public_key"]
 
 
 # ---------------------------------------------------------------- plain values
@@ -461,7 +567,12 @@ def _measurement_to_json(measurement: Measurement, arrays: list[npt.NDArray[Any]
     if isinstance(query, TreeQuery):
         tree = {"splits_on": list(query.splits_on), "label": query.label, "sizes": query.sizes}
         return about | {"tree": tree | {"split": store(query.split), "child": store(query.child)}}
-    marginal = {"sizes": query.sizes, "levels": [store(level) for level in query.levels]}
+    marginal: dict[str, Any] = {"sizes": query.sizes, "levels": [store(level) for level in query.levels]}
+    if any(query.joins):
+        marginal["axes"] = [
+            name if join is None else [name, list(join.members), store(join.combinations.reshape(-1))]
+            for name, join in zip(query.attributes, query.joins, strict=True)
+        ]
     return about | {"marginal": marginal | {"blocks": store(query.blocks)}}
 
 
@@ -486,9 +597,15 @@ def _measurement_from_json(data: Mapping[str, Any], array: Any) -> Measurement:
         query = TreeQuery(Domain.of(sizes), names, line(tree["split"], "<i4"), line(tree["child"]), tree["label"])
     else:
         marginal = data["marginal"]
-        given = {name: line(level) for name, level in zip(sizes, marginal["levels"], strict=True) if level is not None}
+        joins = {
+            axis[0]: Join({name: sizes[name] for name in axis[1]}, line(axis[2]).reshape(-1, len(axis[1])))
+            for axis in marginal.get("axes", ())
+            if isinstance(axis, list)
+        }
+        axes = [axis[0] if isinstance(axis, list) else axis for axis in marginal.get("axes", sizes)]
+        given = {name: line(level) for name, level in zip(axes, marginal["levels"], strict=True) if level is not None}
         blocks = None if marginal["blocks"] is None else line(marginal["blocks"])
-        query = MarginalQuery(Domain.of(sizes), tuple(sizes), levels=given, blocks=blocks)
+        query = MarginalQuery(Domain.of(sizes), tuple(axes), levels=given, blocks=blocks, joins=joins)
     kept = None if data["kept"] is None else line(data["kept"])
     values = line(data["values"])
     if query.cells > MOST_CELLS or values.shape != ((query.cells,) if kept is None else kept.shape):

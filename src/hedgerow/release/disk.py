@@ -58,6 +58,15 @@ def move_new(written: Path, path: Path) -> None:
         os.unlink(written)
 
 
+def move_new_folder(written: Path, path: Path) -> None:
+    """Give a whole folder its name, and leave alone what has that name already (FileExistsError)."""
+    if _rename_new(written, path):
+        return
+    if exists(path):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+    os.rename(written, path)
+
+
 def _rename_new(written: Path, path: Path) -> bool:
     """In one step, which a kill cannot divide; False where the system or the file system has no such step."""
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if sys.platform == "linux" else None

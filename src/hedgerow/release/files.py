@@ -7,13 +7,14 @@ import filecmp
 import glob
 import os
 import secrets
+import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import OptionError, listing
-from hedgerow.release.disk import exists, is_at, move_new, reason, sync_folder
+from hedgerow.release.disk import exists, is_at, move_new, move_new_folder, reason, sync_folder
 from hedgerow.schema.spreadsheets import guarded
 
 if TYPE_CHECKING:
@@ -62,6 +63,37 @@ def whole_file(path: Path, *, replace: bool = True, mode: int = 0o666) -> Iterat
                 os.close(descriptor)
 
 
+@contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """A folder beside `path` to fill; it gets the name `path`, on disk, when everything went well.
+
+    Nothing may have that name yet. A kill leaves at most a hidden `.NAME.….part`, as for files.
+    """
+    clear_unfinished(path)
+    if exists(path):
+        raise OptionError(
+            "already-exists", f'"{path}" exists already and was not touched; name another folder, or remove it.'
+        )
+    partial = _beside(path)
+    with writing(path):
+        descriptor: int | None = None
+        try:
+            partial.mkdir()
+            descriptor = os.open(partial, os.O_RDONLY)
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield partial
+            for each in sorted(partial.rglob("*")):
+                sync_folder(each)
+            sync_folder(partial)
+            move_new_folder(partial, path)
+            sync_folder(path.parent)
+        finally:
+            _remove(partial)
+            if descriptor is not None:
+                os.close(descriptor)
+
+
 def _publish(partial: Path, path: Path) -> None:
     try:
         move_new(partial, path)
@@ -81,8 +113,16 @@ def _beside(path: Path) -> Path:
 
 def _remove(partial: Path) -> None:
     with suppress(OSError):
-        partial.unlink(missing_ok=True)
+        _unlink(partial)
     _unfinished.discard(partial)
+
+
+def _unlink(partial: Path) -> None:
+    """Remove an unfinished file, or an unfinished folder with all that is in it."""
+    if partial.is_dir() and not partial.is_symlink():
+        shutil.rmtree(partial)
+    else:
+        partial.unlink(missing_ok=True)
 
 
 def remove_unfinished() -> None:
@@ -109,12 +149,12 @@ def clear_unfinished(path: Path) -> None:
 
 
 def remove_abandoned(partial: Path) -> None:
-    """Remove an unfinished file unless its writer lives."""
+    """Remove an unfinished file or folder unless its writer lives."""
     with suppress(OSError):
-        descriptor = os.open(partial, os.O_RDWR)
+        descriptor = os.open(partial, os.O_RDONLY | os.O_NONBLOCK)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            partial.unlink(missing_ok=True)
+            _unlink(partial)
         finally:
             os.close(descriptor)
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import OptionError
 from hedgerow.models.model import BLOCK_ROWS
@@ -40,6 +40,12 @@ class Draw:
     rows: int
     seed: int
     blocks_per_part: int
+    where: str | None = None
+    """What every row is to meet."""
+
+    def to_json(self) -> dict[str, Any]:
+        """What the folder's manifest says: of a condition only where there is one."""
+        return {key: value for key, value in asdict(self).items() if value is not None}
 
     @property
     def parts(self) -> int:
@@ -63,11 +69,13 @@ def write_parts(
     progress: Progress,
     blocks_per_part: int = BLOCKS_PER_PART,
     trust: Trust = NONE_MADE_ELSEWHERE,
+    where: str | None = None,
 ) -> tuple[int, int]:
     """Fill a folder with parts; those that a draw of the same rows left there stay. Returns rows, and parts written."""
     loaded = Release.load(release, **trust._asdict())
     digest = hashlib.sha256(release.read_bytes()).hexdigest()
-    draw = Draw(digest, loaded.estimated_rows if rows is None else rows, seed, blocks_per_part)
+    expected = loaded.expected_rows(where)  # a condition that nothing meets is refused before a folder is made
+    draw = Draw(digest, expected if rows is None else rows, seed, blocks_per_part, where)
     lacking = _open_folder(folder, draw)
     with progress.phase("draw rows", len(lacking)):
         if workers < 2 or len(lacking) < 2:
@@ -99,8 +107,9 @@ def _open_folder(folder: Path, draw: Draw) -> list[int]:
     _clear(folder)
     if held is None and any(folder.iterdir()):
         raise OptionError("folder-not-empty", f'"{folder}" is not empty; name a new folder. Nothing was written.')
-    if held is not None and held != asdict(draw):
-        differing = [key for key, value in asdict(draw).items() if held.get(key) != value]
+    wanted = draw.to_json()
+    if held is not None and held != wanted:
+        differing = [key for key in {**wanted, **held} if held.get(key) != wanted.get(key)]
         raise OptionError(
             "another-draw",
             f'"{folder}" holds rows of another draw: its {", ".join(differing)} differs. Name a new folder. '
@@ -108,7 +117,7 @@ def _open_folder(folder: Path, draw: Draw) -> list[int]:
         )
     if held is None:
         with whole_file(path) as partial:
-            partial.write_text(json.dumps(asdict(draw), indent=1) + "\n")
+            partial.write_text(json.dumps(wanted, indent=1) + "\n")
     return [part for part in range(draw.parts) if not (folder / _name(part)).exists()]
 
 
@@ -137,7 +146,7 @@ def _loaded(release: Path, digest: str, trust: Trust) -> Release:
 def _write_part(release: Release, folder: Path, draw: Draw, part: int) -> None:
     def batches() -> Iterator[pa.Table]:
         for block, size in draw.blocks(part):
-            yield from release.block(size, draw.seed, block)
+            yield from release.block(size, draw.seed, block, draw.where)
 
     warning = " ".join(release.certificate.statements()) if release.certificate.void else None
     write_table(folder / _name(part), release.encoding.arrow_schema, batches(), warning)

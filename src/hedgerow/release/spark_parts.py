@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Batches = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
-def frame(release: Release, session: Any, rows: int, seed: int) -> Any:
+def frame(release: Release, session: Any, rows: int, seed: int, where: str | None = None) -> Any:
     """One partition per block, made when it is asked for. Workers need this package and memory for one block."""
     from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
@@ -34,15 +34,15 @@ def frame(release: Release, session: Any, rows: int, seed: int) -> Any:
     blocks = math.ceil(rows / BLOCK_ROWS)
     columns = from_arrow_schema(release.encoding.arrow_schema, prefer_timestamp_ntz=True)
     numbers = session.range(0, blocks, numPartitions=max(1, blocks))
-    return numbers.mapInArrow(_drawn(file, release.trust, rows, seed, to_arrow_schema(columns)), columns)
+    return numbers.mapInArrow(_drawn(file, release.trust, rows, seed, where, to_arrow_schema(columns)), columns)
 
 
-def _drawn(file: bytes, trust: Trust, rows: int, seed: int, schema: pa.Schema) -> Batches:
+def _drawn(file: bytes, trust: Trust, rows: int, seed: int, where: str | None, schema: pa.Schema) -> Batches:
     def draw(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         release = _loaded(file, trust)
         for batch in numbers:
             for number in batch.column("id").to_pylist():
-                for table in release.block(min(BLOCK_ROWS, rows - number * BLOCK_ROWS), seed, number):
+                for table in release.block(min(BLOCK_ROWS, rows - number * BLOCK_ROWS), seed, number, where):
                     yield from table.cast(schema).to_batches()  # Spark counts time in microseconds
 
     return draw

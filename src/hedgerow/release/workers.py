@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 import threading
-import traceback
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing import get_context, parent_process
@@ -15,6 +14,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from hedgerow.errors import INTERNAL, HedgerowError, InputError
+from hedgerow.foreign import fault
 
 _DIE_WITH_PARENT = 1
 """PR_SET_PDEATHSIG of Linux."""
@@ -96,11 +96,7 @@ def _outcome(task: Callable[..., Any], job: tuple[Any, ...]) -> tuple[Any, BaseE
     except (HedgerowError, OSError) as problem:
         return None, problem
     except Exception as problem:  # of any other the kind and the place: it may be one that cannot be sent
-        frame = traceback.extract_tb(problem.__traceback__)[-1]
-        where = f"{os.path.basename(frame.filename)}:{frame.lineno} in {frame.name}"
-        return None, HedgerowError(
-            INTERNAL, f"an error of ours, not of your input: {type(problem).__name__} at {where}."
-        )
+        return None, HedgerowError(INTERNAL, fault(problem))
 
 
 def end_with_parent() -> None:

@@ -11,7 +11,7 @@ import datetime
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import pyarrow as pa
@@ -67,7 +67,17 @@ class CalendarColumn(SteppedColumn):
         """Where the day was cut; nothing where it is not."""
         return None
 
-    def _check_calendar(self) -> None:
+    @property
+    def arrow_type(self) -> pa.DataType:
+        return self.value_type if self.format is None else pa.string()
+
+    @property
+    @abstractmethod
+    def value_type(self) -> pa.DataType:
+        """Arrow's own type of a day or a moment."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
         if self.min > self.max:
             raise Fault("min-above-max", f"min: {self.min.isoformat()} is later than max {self.max.isoformat()}")
         if not self._is_wide and len(self._starts(most=WIDEST + 1)) > WIDEST:
@@ -85,6 +95,7 @@ class CalendarColumn(SteppedColumn):
             check_leaves(self._stretches(), *self._days, self._own_days)
         if self.day_leaves is not None:
             check_leaves(self._times(), 0, self._steps_a_day - 1, ())
+        return self
 
     def _examples(self) -> Iterator[datetime.datetime]:
         """Moments that a way of writing must tell apart: bounds, years, and one with an afternoon of its own."""
@@ -269,15 +280,6 @@ class Date(CalendarColumn):
     max: Annotated[datetime.date, BeforeValidator(as_date)]
     step: Literal["day", "week", "month", "quarter", "year"] = "day"
 
-    @model_validator(mode="after")
-    def _check(self) -> Date:
-        self._check_calendar()
-        return self
-
-    @property
-    def arrow_type(self) -> pa.DataType:
-        return self.value_type if self.format is None else pa.string()
-
     @property
     def value_type(self) -> pa.DataType:
         return pa.date32()
@@ -304,15 +306,6 @@ class Datetime(CalendarColumn):
     @property
     def day_leaves(self) -> Any:
         return self.times
-
-    @model_validator(mode="after")
-    def _check(self) -> Datetime:
-        self._check_calendar()
-        return self
-
-    @property
-    def arrow_type(self) -> pa.DataType:
-        return self.value_type if self.format is None else pa.string()
 
     @property
     def value_type(self) -> pa.DataType:

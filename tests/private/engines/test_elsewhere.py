@@ -37,6 +37,16 @@ class Failing(ArrowEngine):
 class Nothing:
     def __init__(self, location, *, bounding_key=None, memory=4 << 30):
         pass
+
+
+class Miscounting(Handing):
+    def count(self, queries):
+        return [{}["Zaphod"] for query in queries]
+
+
+class Misreading(Handing):
+    def prepare(self, encoding):
+        int("Zaphod", 10)
 '''
 TABLE = "there:{}://people.parquet"
 COMMANDS = {
@@ -100,6 +110,15 @@ def test_what_cannot_be_opened_is_the_fault_of_what_was_named(typed, command, en
     done = typed(command, engine)
     assert done.code == 2
     assert done.err.startswith(f"hedgerow [{code}]: ")
+    assert "Zaphod" not in done.err
+
+
+@pytest.mark.parametrize("engine", ["Miscounting", "Misreading"])
+def test_an_error_inside_it_is_not_called_ours(typed, engine):
+    done = typed("synth", engine)
+    assert done.code == 1
+    assert "hedgerow [internal]: an error of there, which was made elsewhere: " in done.err
+    assert "at there.py:" in done.err
     assert "Zaphod" not in done.err
 
 

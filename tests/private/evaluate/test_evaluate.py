@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from four_rows import DOMAIN, REAL, SYNTHETIC, table
 from hedgerow.coded.domain import Domain
 from hedgerow.private.evaluate import METRICS, evaluate, marginal_distances
 from hedgerow.private.evaluate.classifier import svm
@@ -18,16 +19,6 @@ from hedgerow.private.evaluate.marginals import chosen_marginals, distances, k_m
 from hedgerow.private.evaluate.ranges import random_ranges, range3, range5, range_error, weighted_sets
 from hedgerow.schema import Schema
 from refusals import refused
-
-# Four real rows and two synthetic ones over a (2 values), b (3), c (2).
-DOMAIN = Domain.of({"a": 2, "b": 3, "c": 2})
-REAL = [(0, 0, 0), (0, 1, 0), (1, 1, 0), (1, 2, 1)]
-SYNTHETIC = [(0, 0, 0), (0, 1, 1)]
-
-
-def table(rows, domain=DOMAIN):
-    codes = np.array(rows).reshape(-1, len(domain))
-    return {each.name: codes[:, index].astype(each.dtype) for index, each in enumerate(domain)}
 
 
 def halved_l1(real, synthetic, indices):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import mean_squared_error
 
+from four_rows import DOMAIN, REAL, SYNTHETIC, table
 from hedgerow.coded.domain import Attribute, Domain
 from hedgerow.private.evaluate import correlations
 from hedgerow.private.evaluate.classifier import boosting, svm
@@ -18,15 +19,6 @@ from hedgerow.private.evaluate.marginals import worst_marginals
 from hedgerow.private.evaluate.matches import apparent_matches, row_numbers, unique_matches
 from hedgerow.private.evaluate.propensity import pmse, propensity
 from hedgerow.private.evaluate.subsample import subsample_equivalent
-
-DOMAIN = Domain.of({"a": 2, "b": 3, "c": 2})
-REAL = [(0, 0, 0), (0, 1, 0), (1, 1, 0), (1, 2, 1)]
-SYNTHETIC = [(0, 0, 0), (0, 1, 1)]
-
-
-def table(rows, domain=DOMAIN):
-    codes = np.array(rows).reshape(-1, len(domain))
-    return {each.name: codes[:, index].astype(each.dtype) for index, each in enumerate(domain)}
 
 
 def test_the_worst_marginals_come_first():

@@ -1,4 +1,7 @@
-"""How the select–measure–generate methods begin: the total, then one-way marginals with the share they deserve."""
+"""How the select–measure–generate methods begin: the total, then one-way marginals with the share they deserve.
+
+`Start` goes on from there as AIM, MST and PPSyn do here: columns are denoised, rare codes merged, a first model fitted.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,12 @@ from hedgerow.coded.domain import Marginal
 from hedgerow.coded.measurement import Measurement, estimated_total
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import Curator
+from hedgerow.methods.shared.columns import Columns
+from hedgerow.methods.shared.compression import Compression, compress
+from hedgerow.models.graphical.estimation import fit
+from hedgerow.models.graphical.model import GraphicalModel
+from hedgerow.models.model import Model
+from hedgerow.progress import Progress
 
 TOTAL_SHARE = 0.01
 WIDTH_POWER = 1 / 5
@@ -23,6 +32,41 @@ class First:
 
     one_ways: list[Measurement]
     total: float
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Denoised columns behind merged codes, and the model that they make."""
+
+    uncompressed: Curator
+    curator: Curator
+    """The same, where codes that noise hides are one."""
+    columns: Columns
+    compression: Compression
+    measured: Sequence[Measurement]
+    """What is known of the columns."""
+    model: GraphicalModel
+
+    @classmethod
+    def of(cls, curator: Curator, least_share: float, merge: float, progress: Progress) -> Start:
+        """Merged are codes whose noisy counts are below `merge` standard deviations."""
+        with progress.phase("measure every column"):
+            first = first_measurements(curator, least_share)
+        columns = Columns.known_from(curator.domain, first.one_ways, first.total)
+        compression = compress(curator.domain, first.one_ways, merge)
+        compressed = curator.recode(compression.recoding)
+        measured = columns.measurements(compression.recoding)
+        with progress.phase("fit columns"):
+            model = fit(compressed.domain, measured, total=first.total, limits=progress.limits)
+        return cls(curator, compressed, columns, compression, measured, model)
+
+    def measure_again(self, spend: Amount) -> list[Measurement]:
+        """The columns once more, where no relation between them is worth its noise."""
+        return self.compression.reexpress(measure_one_ways(self.uncompressed, spend))
+
+    def expand(self, model: Model) -> Model:
+        """The model in the domain that was declared; what was merged is spread as the columns say."""
+        return self.columns.expand(model, self.compression.recoding)
 
 
 def first_measurements(curator: Curator, least_share: float) -> First:

@@ -1,27 +1,27 @@
 """From noisy answers to a distribution: the graphical model that explains the measurements best.
 
 `fit` minimises ½ Σ ‖answers(model) − measured‖² / σ² over all distributions with the estimated total. Among
-distributions with the same marginals it returns the one of largest entropy given its cliques. `fit_near` does not
-follow the measurements all the way, but stays near a model that was believed before. Both only ever see measurements,
-so everything here is post-processing.
+distributions with the same marginals it returns the one of largest entropy given its cliques. Cells that cannot occur,
+as the domain says, stay empty: what is learnt is conditional on that. `fit_near` does not follow the measurements all
+the way, but stays near a model that was believed before. Both only ever see measurements, so everything here is
+post-processing.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from hedgerow import _model
-from hedgerow.coded.domain import Counts, Domain, Marginal
+from hedgerow.coded.domain import Counts, Domain, Marginal, Support
 from hedgerow.coded.measurement import Measurement, estimated_total
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import HedgerowError, LimitError
 from hedgerow.models.graphical import mirror, proximal
 from hedgerow.models.graphical.junction import Plan, plan
 from hedgerow.models.graphical.model import GraphicalModel
+from hedgerow.models.graphical.noisy import Noisy
 from hedgerow.models.graphical.terms import LEAST_STD, Terms
 from hedgerow.progress import Limits, Progress
 
@@ -48,13 +48,10 @@ VECTORS = 20
 PLANNING = 100_000
 """Work of each attribute and each clique, before the search begins."""
 
-Support = Mapping[Marginal, npt.NDArray[np.bool_]]
-"""For some marginals, which cells (in domain order) can occur at all; the others are structural zeros."""
-
 
 def fit(
     domain: Domain,
-    measurements: Sequence[Measurement],
+    measurements: Sequence[Measurement | Noisy],
     *,
     total: float | None = None,
     start: GraphicalModel | None = None,
@@ -62,31 +59,32 @@ def fit(
     limits: Limits | None = None,
     progress: Progress | None = None,
     most_calls: int = MOST_CALLS,
+    trace: list[float] | None = None,
 ) -> GraphicalModel:
     """The model of least weighted squared error.
 
     `total` is estimated from the measurements unless given. `start`, e.g. the model before one more marginal was
     measured, only shortens the search. `most_calls` below the default gives a rougher model sooner, which is enough
     between the rounds of an adaptive method. A clique set that does not fit `limits.memory` raises LimitError with its
-    size before anything is allocated.
+    size before anything is allocated. The loss of every oracle call joins `trace`.
     """
     limits = limits or Limits()
     progress = progress or Progress(limits)
     if total is None:
-        complete = [measurement for measurement in measurements if counts_every_row(measurement)]
-        total = estimated_total(complete) if complete else 1.0
+        total = _total(measurements)
     if not math.isfinite(total):
         raise HedgerowError("bad-total", f"a model needs a total that is a number, not {total}.")
     count = max(1.0, total)
-    cliques = [measurement.query.attributes for measurement in measurements] + list(support or {})
+    support = together(domain.support, support or {})
+    cliques = [_columns(domain, measurement) for measurement in measurements] + list(support)
     progress.worked(PLANNING * (len(domain) + len(cliques)))
     structure = plan(domain, cliques)
     pairs = _pairs_that_fit(structure, measurements, limits.memory)
-    base = _base(structure, start, CONFIDENCE, support or {})
+    base = starting(structure, start, CONFIDENCE, support)
     terms = Terms(structure, measurements)
     if len(terms) == 0:
         return GraphicalModel(structure, base, count, limits.memory)
-    oracle = proximal.Oracle(structure.network(), terms, count, progress)
+    oracle = proximal.Oracle(structure.network(), terms, count, progress, trace)
     alpha = math.exp(-float(np.log(terms.precision).mean()))
     converged = proximal.minimise(oracle, base, alpha, TOLERANCE, most_calls, pairs, progress)
     if not math.isfinite(oracle.best_loss):
@@ -102,27 +100,32 @@ def fit(
 
 def fit_near(
     prior: GraphicalModel,
-    measurements: Sequence[Measurement],
+    measurements: Sequence[Measurement | Noisy],
     *,
     limits: Limits | None = None,
     rough: bool = False,
+    trust: float = TRUST,
+    support: Support | None = None,
+    trace: list[float] | None = None,
 ) -> GraphicalModel:
-    """The model of least ½ Σ ‖answers − measured‖² / σ² + (N/α)·KL(model ‖ prior), with α = TRUST · σ (geometric mean).
+    """The model of least ½ Σ ‖answers − measured‖² / σ² + (N/α)·KL(model ‖ prior), with α = trust · σ (geometric mean).
 
     Noise in cells that hold few rows is not followed: there the prior, say independent columns, is the better guess.
     The total is the prior's. `rough` is enough between the rounds of an adaptive method.
     """
     limits = limits or Limits()
     progress = Progress(limits)
-    cliques = [*(measurement.query.attributes for measurement in measurements), *prior.cliques]
+    measured = [_columns(prior.domain, measurement) for measurement in measurements]
+    support = together(prior.domain.support, support or {})
+    cliques = [*measured, *prior.cliques, *support]
     progress.worked(PLANNING * (len(prior.domain) + len(cliques)))
     structure = plan(prior.domain, cliques)
     pairs = _pairs_that_fit(structure, measurements, limits.memory)
-    base = _base(structure, prior, 1.0, {})
+    base = starting(structure, prior, 1.0, support)
     terms = Terms(structure, measurements)
     if len(terms):
-        oracle = proximal.Oracle(structure.network(), terms, prior.total, progress)
-        alpha = TRUST * math.exp(-float(np.log(terms.precision).mean()))
+        oracle = proximal.Oracle(structure.network(), terms, prior.total, progress, trace)
+        alpha = trust * math.exp(-float(np.log(terms.precision).mean()))
         gap = proximal.ROUGHLY if rough else NEAR
         base = proximal.approach(oracle, base, alpha, gap, MOST_CALLS, pairs, progress)
     return GraphicalModel(structure, base, prior.total, limits.memory)
@@ -153,9 +156,26 @@ def _marginal_query(measurement: Measurement) -> MarginalQuery:
     return measurement.query
 
 
-def _pairs_that_fit(structure: Plan, measurements: Sequence[Measurement], memory: int) -> int:
+def _columns(domain: Domain, measurement: Measurement | Noisy) -> Marginal:
+    """The attributes that a measurement is about, in domain order."""
+    return domain.marginal(measurement.columns) if isinstance(measurement, Noisy) else measurement.query.attributes
+
+
+def _total(measurements: Sequence[Measurement | Noisy]) -> float:
+    """The inverse-variance mean of what measurements say of the number of rows; 1 where none tells."""
+    complete = [each for each in measurements if not isinstance(each, Noisy) and counts_every_row(each)]
+    told = [each.total for each in measurements if isinstance(each, Noisy) and each.total is not None]
+    if not told:
+        return estimated_total(complete) if complete else 1.0
+    told += [(each.total, each.query.cells * each.noise.variance) for each in complete]
+    precision = [1 / max(variance, 1e-12) for _, variance in told]
+    return max(1.0, sum(rows * weight for (rows, _), weight in zip(told, precision, strict=True)) / sum(precision))
+
+
+def _pairs_that_fit(structure: Plan, measurements: Sequence[Measurement | Noisy], memory: int) -> int:
     """How many L-BFGS pairs the memory allows; refuses when not even three fit beside the model."""
-    vector = 8 * sum(measurement.query.cells for measurement in measurements)
+    numbers = [each.values.size if isinstance(each, Noisy) else each.query.cells for each in measurements]
+    vector = 8 * sum(numbers)
     fixed = structure.bytes + 3 * 8 * structure.leaf_cells + VECTORS * vector
     pairs = (memory - fixed) // vector if vector else proximal.MEMORY
     if fixed > memory or pairs < 3:
@@ -169,7 +189,17 @@ def _pairs_that_fit(structure: Plan, measurements: Sequence[Measurement], memory
     return min(pairs, proximal.MEMORY)
 
 
-def _base(structure: Plan, start: GraphicalModel | None, share: float, support: Support) -> Counts:
+def together(first: Support, second: Support) -> Support:
+    """What both say can occur."""
+    both = {
+        marginal: possible & np.reshape(second[marginal], possible.shape)
+        for marginal, possible in first.items()
+        if marginal in second
+    }
+    return {**first, **second, **both}
+
+
+def starting(structure: Plan, start: GraphicalModel | None, share: float, support: Support) -> Counts:
     """Where a search starts: a share of the potentials of `start` where leaves contain them, −∞ at structural zeros."""
     layout = structure.layout
     base = np.zeros(structure.leaf_cells)
@@ -180,20 +210,12 @@ def _base(structure: Plan, start: GraphicalModel | None, share: float, support: 
                 "a search can start from a model of the same domain only; this one has another domain.",
             )
         for leaf, index in zip(start.plan.leaves, start.plan.leaf_places, strict=True):
-            _add(structure, leaf, share * start.potentials[index], base)
+            structure.add(leaf, share * start.potentials[index], base)
     for marginal, possible in support.items():
         if layout.domain.marginal(marginal) != marginal:
             raise HedgerowError("bad-marginal", f"the attributes of {marginal} must be distinct and in domain order.")
         if np.size(possible) != layout.domain.cells(marginal):
             raise HedgerowError("bad-zeros", f"the support of {' × '.join(marginal)} needs one entry per cell.")
         zeros = np.where(np.asarray(possible, dtype=bool), 0.0, -np.inf)
-        _add(structure, layout.axes(marginal), layout.stored(zeros, marginal), base)
+        structure.add(layout.axes(marginal), layout.stored(zeros, marginal), base)
     return base
-
-
-def _add(structure: Plan, axes: tuple[int, ...], values: Counts, base: Counts) -> None:
-    """Add a table to the smallest leaf that contains its axes; without one it says nothing here."""
-    home = structure.home(axes)
-    if home is not None:
-        alone = _model.Marginals(structure.layout.sizes, structure.leaves, [(home, axes)], [0.0], [])
-        alone.scatter(np.ascontiguousarray(values), base)

@@ -153,6 +153,13 @@ class Plan:
         inside = [number for number in near if wanted <= set(self.leaves[number])]
         return min(inside, key=lambda number: self.layout.cells(self.leaves[number]), default=None)
 
+    def add(self, axes: tuple[int, ...], values: npt.NDArray[np.float64], into: npt.NDArray[np.float64]) -> None:
+        """Add a table to the smallest leaf that contains its axes; without one it says nothing here."""
+        home = self.home(axes)
+        if home is not None:
+            alone = _model.Marginals(self.layout.sizes, self.leaves, [(home, axes)], [0.0], [])
+            alone.scatter(np.ascontiguousarray(values), into)
+
     @cached_property
     def _leaves_with(self) -> list[list[int]]:
         return numbers_by_axis(self.leaves, len(self.layout.sizes))

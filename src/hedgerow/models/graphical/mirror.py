@@ -27,7 +27,7 @@ def descend(oracle: Oracle, tolerance: float, most: int, progress: Progress) -> 
     step = 1 / max(1.0, float((answers * terms.precision).max()))
     history = [loss]
     for _ in range(most):
-        gradient = answers - terms.target
+        gradient = terms.gradient(answers)
         candidate = terms.potentials(potentials, gradient, step)
         log_partition, moved = oracle(candidate)
         after = terms.loss(moved) if math.isfinite(log_partition) else math.inf

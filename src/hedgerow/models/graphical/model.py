@@ -13,8 +13,9 @@ from functools import cached_property
 import numpy as np
 
 from hedgerow import _model
-from hedgerow.coded.domain import CodedTable, Counts, Domain, Marginal
+from hedgerow.coded.domain import Attribute, CodedTable, Counts, Domain, Marginal
 from hedgerow.errors import HedgerowError, LimitError, ReleaseError
+from hedgerow.models.conditioning import Factor, Given, TooRareError, combinations
 from hedgerow.models.graphical.inference import Inference, TooLargeError
 from hedgerow.models.graphical.junction import Plan, plan
 from hedgerow.models.model import FromMarginals, State, block_rng
@@ -25,6 +26,8 @@ SAMPLE_ROWS = 1 << 20
 """Rows drawn once to estimate marginals that cannot be computed exactly."""
 LARGEST_POTENTIAL = 1e12
 """Sums of so large potentials still tell weights apart; no fit comes near."""
+MOST_WORK = 1 << 31
+"""Cells that one pass over a model may go through that has taken up a condition: some seconds."""
 
 
 class GraphicalModel(FromMarginals):
@@ -136,6 +139,56 @@ class GraphicalModel(FromMarginals):
         self._network.draw([table[name] for name in self.plan.layout.names], words.tolist(), systematic)
         return table
 
+    def given(self, factors: Sequence[Factor]) -> Given:
+        """The same potentials and the factors' logarithms, calibrated anew; left are factors that it has no room for.
+
+        A factor inside a clique costs nothing. One that spans several becomes a clique, smallest first, as long as the
+        model stays within `MOST_WORK` and its memory.
+        """
+        structure, taken, left = self.plan, [], []
+        for factor in sorted(factors, key=lambda each: each.weights.size):
+            axes = structure.layout.axes(factor.marginal)
+            if structure.home(axes) is None:
+                wider = plan(self.domain, [*structure.cliques, factor.marginal])
+                if wider.work > MOST_WORK or wider.bytes > self._memory:
+                    left.append(factor)
+                    continue
+                structure = wider
+            taken.append(factor)
+        potentials = np.zeros(structure.leaf_cells)
+        for leaf, index in zip(self.plan.leaves, self.plan.leaf_places, strict=True):
+            structure.add(leaf, self.potentials[index], potentials)
+        layout = structure.layout
+        with np.errstate(divide="ignore"):
+            for factor in taken:
+                weights = layout.stored(np.log(factor.weights), factor.marginal)
+                structure.add(layout.axes(factor.marginal), weights, potentials)
+        model = _calibrated(structure, potentials, self)
+        if model is None:
+            return Given(self, 0.0, left)
+        return Given(model, min(1.0, math.exp(model.log_partition - self.log_partition)), left)
+
+    def completed(self, fixed: CodedTable, rng: np.random.Generator) -> CodedTable:
+        """For each combination of fixed codes, rows of the model that the codes leave: its tables, cut at them."""
+        names = self.domain.names
+        cut = Domain(Attribute(each.name, 1) if each.name in fixed else each for each in self.domain)
+        structure = plan(cut, self.cliques)
+        tables = [(clique, self.potential(clique)) for clique in self.cliques]
+        rows = len(next(iter(fixed.values())))
+        table: CodedTable = {attribute.name: np.zeros(rows, dtype=attribute.dtype) for attribute in self.domain}
+        for codes, where in combinations(fixed):
+            potentials = np.zeros(structure.leaf_cells)
+            for clique, held in tables:
+                kept = held[tuple(slice(codes[n], codes[n] + 1) if n in codes else slice(None) for n in clique)]
+                structure.add(structure.layout.axes(clique), structure.layout.stored(kept, clique), potentials)
+            model = _calibrated(structure, potentials, self)
+            if model is None:
+                raise TooRareError(where)
+            drawn = model.draw(len(where), rng)
+            for name in names:
+                table[name][where] = codes.get(name, drawn[name])
+        return table
+
     def state(self) -> State:
         values = {
             "cliques": [list(clique) for clique in self.cliques],
@@ -164,3 +217,13 @@ class GraphicalModel(FromMarginals):
             "potentials", (structure.leaf_cells,), -LARGEST_POTENTIAL, LARGEST_POTENTIAL, zeros=True
         )
         return cls(structure, potentials, stored.total())
+
+
+def _calibrated(structure: Plan, potentials: Counts, like: GraphicalModel) -> GraphicalModel | None:
+    """A model with the total and the memory of another; None where no row has any weight."""
+    try:
+        return GraphicalModel(structure, potentials, like._total, like._memory)
+    except HedgerowError as problem:
+        if problem.code != "nothing-possible":
+            raise
+        return None

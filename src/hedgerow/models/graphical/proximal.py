@@ -38,10 +38,21 @@ CALL, TABLE, CELL = 100_000, 1_000, 10
 
 
 class Oracle:
-    """Potentials in, answers out. Keeps the potentials with the lowest loss so far, and counts its calls."""
+    """Potentials in, answers out. Keeps the potentials with the lowest loss so far, and counts its calls.
 
-    def __init__(self, network: _model.Network, terms: Terms, total: float, progress: Progress | None = None):
+    Every call's loss joins `trace`, where somebody wants to see how the search went.
+    """
+
+    def __init__(
+        self,
+        network: _model.Network,
+        terms: Terms,
+        total: float,
+        progress: Progress | None = None,
+        trace: list[float] | None = None,
+    ):
         self.terms = terms
+        self.trace = trace
         self.progress = progress or Progress()
         self.total = total
         self.calls = 0
@@ -60,6 +71,8 @@ class Oracle:
             return math.inf, np.zeros(len(self.terms))
         answers = self.terms.answers(self.probabilities) * self.total
         loss = self.terms.loss(answers)
+        if self.trace is not None:
+            self.trace.append(loss)
         if loss < self.best_loss:
             self.best_loss, self.best = loss, potentials
         return log_partition, answers
@@ -108,7 +121,8 @@ class Stage:
         Where fewer rows are than were measured, the diagonal takes the measured count: the cell is about to fill,
         and a step sized for an empty cell would overshoot e-fold.
         """
-        diagonal = np.maximum(point.answers, self.floor)
+        curvature = self.terms.curvature(self.oracle.probabilities, self.oracle.total, point.answers)
+        diagonal = np.maximum(curvature, self.floor)
         diagonal *= self.alpha * self.terms.precision
         diagonal += 1
         return -self.terms.projected(self.history.solve(point.gradient, diagonal))

@@ -2,7 +2,8 @@
 
 Everything is in units of the noise: a residual of 1 is one standard deviation. Measurements of the same marginal
 are averaged first, each marginal lives on one leaf of the plan that contains it, and the part of the measurements
-that no distribution could satisfy (they disagree on their overlaps) is set aside as a constant.
+that no distribution could satisfy (they disagree on their overlaps) is set aside as a constant. What was measured of a
+marginal is its cells, sums of cells over blocks, or any linear map of them.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -20,39 +22,84 @@ from hedgerow.coded.measurement import Measurement
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import HedgerowError
 from hedgerow.models.graphical.junction import Layout, Plan
+from hedgerow.models.graphical.noisy import Noisy
 
 LEAST_STD = 1e-3
 """Noise below this is treated as this: a count is a whole number, and weights must stay finite."""
+MOST_ROTATED, MOST_DENSE = 1024, 1 << 24
+"""Queries or cells, and entries of the matrix, up to which linear queries are rotated: seconds, and some hundred MB."""
+
+
+class Blocks:
+    """Sums over blocks of cells. Cells that count nowhere map to one past the last block."""
+
+    def __init__(self, blocks: IntArray, count: int):
+        self._blocks = blocks
+        self._count = count
+        self.key: object = blocks.tobytes()
+
+    def sums(self, counts: Counts) -> Counts:
+        sums: Counts = np.bincount(self._blocks, weights=counts, minlength=self._count).astype(np.float64)
+        return sums[: self._count]
+
+    def spread(self, multipliers: Counts) -> Counts:
+        """The transpose of `sums`."""
+        return np.append(multipliers, 0.0)[self._blocks]
+
+    squared_sums = sums
+    """Of weights that are 0 and 1, squared."""
+
+
+class Linear:
+    """A linear map of cells: a matrix, dense or sparse, with a row for each measured number."""
+
+    def __init__(self, matrix: Any):
+        self._matrix = matrix
+        self._squares = matrix * matrix if isinstance(matrix, np.ndarray) else matrix.multiply(matrix).tocsr()
+        self.key: object = object()
+
+    def sums(self, counts: Counts) -> Counts:
+        found: Counts = self._matrix @ counts
+        return found
+
+    def spread(self, multipliers: Counts) -> Counts:
+        """The transpose of `sums`."""
+        found: Counts = self._matrix.T @ multipliers
+        return found
+
+    def squared_sums(self, counts: Counts) -> Counts:
+        """Σ weight² · count: what curves the dual along each measured number."""
+        found: Counts = self._squares @ counts
+        return found
 
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """Measured values of one marginal, in the kernel's order; `cells` maps the marginal's cells to measured ones.
-
-    Without `cells` every cell was measured. Cells that count nowhere map to one past the last measured cell.
-    """
+    """Measured values of one marginal, whose cells stand in the kernel's order; without a `map` every cell was."""
 
     axes: tuple[int, ...]
     values: Counts
-    precision: float
-    cells: IntArray | None = None
+    precision: float | Counts
+    map: Blocks | Linear | None = None
+    constant: float = 0.0
+    """What no counts could explain of the values, ½ Σ residual², set aside beforehand."""
 
 
 class Terms:
     """Measurements against the leaves of a plan, as the optimisers see them: flat vectors, one entry per cell."""
 
-    def __init__(self, plan: Plan, measurements: Sequence[Measurement]):
+    def __init__(self, plan: Plan, measurements: Sequence[Measurement | Noisy]):
         terms = _combined([_term(plan.layout, measurement) for measurement in measurements])
-        plain = [term for term in terms if term.cells is None]
-        self._aggregated = [term for term in terms if term.cells is not None]
-        ordered = [*plain, *self._aggregated]
+        plain = [term for term in terms if term.map is None]
+        self._mapped = [(term.map, len(term.values)) for term in terms if term.map is not None]
+        ordered = [*plain, *(term for term in terms if term.map is not None)]
         layout = plan.layout
         self.plan = plan
         self._marginals = _model.Marginals(
             layout.sizes,
             plan.leaves,
             [(_home(plan, term), term.axes) for term in ordered],
-            [0.0 if term.cells is not None else term.precision for term in ordered],
+            [float(term.precision) if term.map is None else 0.0 for term in ordered],
             _overlaps([term.axes for term in plain]),
         )
         self._marginal_cells = [layout.cells(term.axes) for term in ordered]
@@ -62,59 +109,69 @@ class Terms:
         measured = _joined([term.values * term.precision for term in ordered])
         self.target = self.projected(measured)
         apart = measured - self.target
-        self.constant = 0.5 * inner(apart, apart)
+        self.constant = 0.5 * inner(apart, apart) + sum(term.constant for term in ordered)
 
     def __len__(self) -> int:
         return len(self.precision)
 
     def answers(self, marginals: Counts) -> Counts:
         """What the measured queries would return on these leaf marginals (counts), in units of the noise."""
-        cells = np.empty(self._plain_cells + len(self._tail))
-        self._marginals.gather(marginals, cells)
-        if not self._aggregated:
+        cells = self._cells(marginals)
+        if not self._mapped:
             cells *= self.precision
             return cells
-        parts = [cells[: self._plain_cells]]
-        for term, counts in zip(self._aggregated, self._tails(cells), strict=True):
-            assert term.cells is not None
-            sums: Counts = np.bincount(term.cells, weights=counts, minlength=len(term.values)).astype(np.float64)
-            parts.append(sums[: len(term.values)])
-        return _joined(parts) * self.precision
+        sums = [by.sums(counts) for (by, _), counts in zip(self._mapped, self._tails(cells), strict=True)]
+        return _joined([cells[: self._plain_cells], *sums]) * self.precision
+
+    def curvature(self, probabilities: Counts, total: float, answers: Counts) -> Counts:
+        """Σ weight² · count of every measured number, in units of its noise: the answers, but for linear maps."""
+        if not any(isinstance(by, Linear) for by, _ in self._mapped):
+            return answers
+        tails = zip(self._mapped, self._tails(self._cells(probabilities)), strict=True)
+        sums = _joined([by.squared_sums(counts) for (by, _), counts in tails])
+        return np.concatenate([answers[: self._plain_cells], total * sums * self.precision[self._plain_cells :]])
+
+    def _cells(self, marginals: Counts) -> Counts:
+        cells = np.empty(self._plain_cells + len(self._tail))
+        self._marginals.gather(marginals, cells)
+        return cells
 
     def potentials(self, base: Counts, multipliers: Counts, step: float) -> Counts:
         """`base` − step · (what the multipliers of the measured cells say of the leaves' cells)."""
         weighted = multipliers * (-step * self.precision)
-        if self._aggregated:
+        if self._mapped:
             parts = [weighted[: self._plain_cells]]
             start = self._plain_cells
-            for term in self._aggregated:
-                assert term.cells is not None
-                own = weighted[start : start + len(term.values)]
-                parts.append(np.append(own, 0.0)[term.cells])
-                start += len(term.values)
+            for by, count in self._mapped:
+                parts.append(by.spread(weighted[start : start + count]))
+                start += count
             weighted = _joined(parts)
         potentials = base.copy()
         self._marginals.scatter(weighted, potentials)
         return potentials
 
     def projected(self, values: Counts) -> Counts:
-        """The nearest values that agree wherever plain marginals overlap (aggregated ones are left alone)."""
+        """The nearest values that agree wherever plain marginals overlap (mapped ones are left alone)."""
         padded = np.concatenate([values[: self._plain_cells], self._tail])
         self._marginals.project(padded)
         padded = padded[: self._plain_cells]
-        return np.concatenate([padded, values[self._plain_cells :]]) if self._aggregated else padded
+        return np.concatenate([padded, values[self._plain_cells :]]) if self._mapped else padded
 
     def loss(self, answers: Counts) -> float:
         residual = answers - self.target
         return 0.5 * inner(residual, residual) + self.constant
+
+    def gradient(self, answers: Counts) -> Counts:
+        """Of the loss, by the answers."""
+        return answers - self.target
 
     def scale(self, loss: float) -> float:
         """What a change of the loss is compared with: the loss, or a hundredth of a σ² per cell where that is more."""
         return max(loss, 0.01 * len(self))
 
     def _tails(self, cells: Counts) -> list[Counts]:
-        ends = np.cumsum(self._marginal_cells)[-len(self._aggregated) - 1 :].tolist()
-        if len(ends) == len(self._aggregated):
+        ends = np.cumsum(self._marginal_cells)[-len(self._mapped) - 1 :].tolist()
+        if len(ends) == len(self._mapped):
             ends = [0, *ends]
         return [cells[start:end] for start, end in itertools.pairwise(ends)]
 
@@ -128,7 +185,9 @@ def _joined(parts: Sequence[Counts]) -> Counts:
     return np.concatenate(parts) if parts else np.empty(0)
 
 
-def _term(layout: Layout, measurement: Measurement) -> Term:
+def _term(layout: Layout, measurement: Measurement | Noisy) -> Term:
+    if isinstance(measurement, Noisy):
+        return _noisy_term(layout, measurement)
     query = measurement.query
     if not isinstance(query, MarginalQuery):
         raise HedgerowError(
@@ -149,24 +208,55 @@ def _term(layout: Layout, measurement: Measurement) -> Term:
         blocks = query.blocks[cells]
         cells = np.where(blocks < 0, query.cells, blocks)
     order = np.argsort([layout.rank(name) for name in query.attributes])
-    return Term(axes, values, precision, np.ascontiguousarray(cells.transpose(order)).reshape(-1))
+    stored = np.ascontiguousarray(cells.transpose(order)).reshape(-1)
+    return Term(axes, values, precision, Blocks(stored, len(values)))
+
+
+def _noisy_term(layout: Layout, measured: Noisy) -> Term:
+    axes = layout.axes(measured.columns)
+    shape = layout.domain.shape(measured.columns)
+    measured.refuse_other_shape(shape)
+    order = np.argsort([layout.rank(name) for name in measured.columns])
+    where = np.arange(measured.cells).reshape(shape).transpose(order).reshape(-1)
+    precision = 1 / np.maximum(measured.std, LEAST_STD)
+    if measured.matrix is None and precision.ndim == 0:
+        return Term(axes, measured.values[where], float(precision))
+    precision = np.broadcast_to(precision, measured.values.shape)
+    matrix = measured.rows()[:, where].tocsr()
+    if measured.matrix is None or min(matrix.shape) > MOST_ROTATED or math.prod(matrix.shape) > MOST_DENSE:
+        return Term(axes, measured.values, precision, Linear(matrix))
+    return _rotated(axes, matrix.toarray() * precision[:, None], measured.values * precision)
+
+
+def _rotated(axes: tuple[int, ...], matrix: Counts, values: Counts) -> Term:
+    """The same least squares by orthogonal queries, no more of them than cells: the singular value decomposition.
+
+    Prefixes and ranges are all but parallel; a search that scales each by itself hardly moves. Rotated, the sum of
+    squares is the same, but for a constant, and the rows of the map are orthogonal.
+    """
+    left, singular, right = np.linalg.svd(matrix, full_matrices=False)
+    kept = singular > singular[0] * max(matrix.shape) * np.finfo(np.float64).eps
+    left, right = left[:, kept], np.ascontiguousarray(singular[kept, None] * right[kept])
+    rotated = left.T @ values
+    apart = values - left @ rotated
+    return Term(axes, rotated, np.ones(len(rotated)), Linear(right), 0.5 * inner(apart, apart))
 
 
 def _combined(terms: Sequence[Term]) -> list[Term]:
     """Several measurements of the same marginal become their inverse-variance average."""
-    same: dict[tuple[tuple[int, ...], bytes | None], list[Term]] = {}
+    same: dict[tuple[tuple[int, ...], object], list[Term]] = {}
     for term in terms:
         if term.axes:
-            same.setdefault((term.axes, None if term.cells is None else term.cells.tobytes()), []).append(term)
+            same.setdefault((term.axes, None if term.map is None else term.map.key), []).append(term)
     return [_average(group) for group in same.values()]
 
 
 def _average(terms: list[Term]) -> Term:
     if len(terms) == 1:
         return terms[0]
-    squares = [term.precision**2 for term in terms]
+    squares = [float(term.precision) ** 2 for term in terms]  # a linear map is like no other, and never averaged
     values = sum((square * term.values for square, term in zip(squares, terms, strict=True)), np.zeros(1))
-    return Term(terms[0].axes, values / sum(squares), math.sqrt(sum(squares)), terms[0].cells)
+    return Term(terms[0].axes, values / sum(squares), math.sqrt(sum(squares)), terms[0].map)
 
 
 def _home(plan: Plan, term: Term) -> int:

@@ -158,13 +158,14 @@ def _write(
 ) -> str:
     """A line for each column, below an example of every type."""
     origin = listing((Path(source).name for source in sources), most=6) if sources else "the header alone"
+    width = max(len(example) for example, _ in EXAMPLES.values())
     head = (
         f"# Drafted from {origin}. No row of the private table was read.\n"
         f"# Replace every {TODO}; take values and bounds from what is publicly known, not from the rows.\n"
         "# person: the column that names a person, if a person can have several rows (with max_rows_per_person)\n"
         "# ignore: [columns to leave out]\n"
         "# A column is declared on one line, as one of:\n"
-        + "".join(f"#   name: {example:62} # {meaning}\n" for example, meaning in EXAMPLES.values())
+        + "".join(f"#   name: {example:{width}}  # {meaning}\n" for example, meaning in EXAMPLES.values())
         + (f"# {nameless} without a name: left out.\n" if nameless else "")
     )
     data: dict[str, Any] = {"dataset": dataset} if dataset else {}

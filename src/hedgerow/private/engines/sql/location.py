@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import re
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -11,12 +14,18 @@ from hedgerow.errors import TableError, listing
 if TYPE_CHECKING:
     from hedgerow.private.engines.sql.database import Database
 
-_DATABASES = {
-    "duckdb": ("hedgerow.private.engines.sql.duckdb", "DuckDB"),
-    "postgres": ("hedgerow.private.engines.sql.postgres", "PostgreSQL"),
-    "postgresql": ("hedgerow.private.engines.sql.postgres", "PostgreSQL"),
-    "spark": ("hedgerow.private.engines.sql.spark", "Spark"),
-}
+_FORM = re.compile(r'^class (\w+)\(Database\):.*?^    form = "(\w+)://', re.M | re.S)
+"""How a file of this folder says that it holds a database, and what stands before :// in its URLs."""
+_ALSO = {"postgresql": "postgres"}
+"""Another spelling, which libpq reads too."""
+
+
+@cache
+def _databases() -> dict[str, tuple[str, str]]:
+    """Module and class by scheme: read off the text of the files, because importing one needs its driver."""
+    texts = ((file.stem, file.read_text(encoding="utf-8")) for file in sorted(Path(__file__).parent.glob("*.py")))
+    found = {scheme: (f"{__package__}.{stem}", kind) for stem, text in texts for kind, scheme in _FORM.findall(text)}
+    return found | {other: found[scheme] for other, scheme in _ALSO.items()}
 
 
 def is_url(table: object) -> bool:
@@ -29,10 +38,10 @@ def open_database(url: str, memory: int = 4 << 30) -> Database:
     A URL is written down in shell histories and process lists, so it may not hold a secret; it is not quoted back.
     """
     scheme = url.split("://")[0]
-    if scheme not in _DATABASES:
+    if scheme not in _databases():
         raise TableError(
             "unknown-engine",
-            f'there is no engine for "{scheme}://"; engines: {listing(f"{name}://" for name in _DATABASES)}.',
+            f'there is no engine for "{scheme}://"; engines: {listing(f"{name}://" for name in sorted(_databases()))}.',
         )
     if "?" in url or "#" in url or _has_password(url):
         raise TableError(
@@ -40,7 +49,7 @@ def open_database(url: str, memory: int = 4 << 30) -> Database:
             "a URL of a table holds no password and no options. Hint: credentials belong in the "
             "environment or the driver's own files (for PostgreSQL, PGPASSWORD or ~/.pgpass).",
         )
-    module, name = _DATABASES[scheme]
+    module, name = _databases()[scheme]
     try:
         database: type[Database] = getattr(importlib.import_module(module), name)
     except ImportError:

@@ -1,0 +1,423 @@
+"""A published folder: it follows from the release and the publisher's words, and any change to it shows."""
+
+import csv
+import hashlib
+import html
+import json
+import re
+import shutil
+import socket
+import zipfile
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hedgerow.budget.amounts import Budget
+from hedgerow.errors import HedgerowError, visible
+from hedgerow.private.ledger import Ledger
+from hedgerow.publish import counts, folder
+from hedgerow.publish.documents import template
+from hedgerow.publish.facts import facts_of
+from hedgerow.publish.markdown import escaped, page_body
+from hedgerow.publish.publication import Publication, Table, made_with
+from hedgerow.publish.publisher import QUESTIONS, Publisher, draft, load
+from hedgerow.publish.template import filled
+from hedgerow.release.bundle import Release, Trust
+from hedgerow.run import synthesize
+from hedgerow.schema import Schema
+from refusals import refused
+
+SCHEMA = """
+dataset: people
+columns:
+  kind: {type: category, values: ["=a", "-b", "c|d", "<script>", "it's"], missing: {"": nothing, "-8": refused}}
+  flag: {type: boolean, missing: true}
+  size: {type: integer, min: 0, max: 20, special: [99]}
+  part: {type: number, min: 0, max: 1, bins: 4}
+  day: {type: date, min: 2020-01-01, max: 2020-12-31, step: month}
+  when: {type: datetime, min: 2020-01-01 00:00:00, max: 2020-01-03 23:59:59, step: hour}
+  key: {type: id, pattern: "C-####"}
+  note: {type: text}
+"""
+ANSWERS = {
+    "title": "People, made up",
+    "description": "A table of people.",
+    "publisher": "The Office",
+    "contact": "data@example.org",
+    "authors": ["The Office", "A. Uthor"],
+    "publication_date": "2026-03-31",
+    "license": "CC-BY-4.0",
+    "region": "Nowhere",
+    "intended_use": "Tests.",
+    "people": "Nobody.",
+    "collection": "Made up.",
+    "access": "The Office alone.",
+    "justification": "It is a test.",
+    "looked_before": "no",
+}
+ROWS = 300
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A release with many kinds of columns, and the folder of its publication, signed."""
+    home = tmp_path_factory.mktemp("made")
+    rows = pa.table(
+        {
+            "kind": ["=a", "-b", "c|d", "<script>", "-8", ""] * 50,
+            "flag": ["true", "", "false"] * 100,
+            "size": [3, 99, 20] * 100,
+            "part": [0.1, 0.9, 0.4] * 100,
+            "day": ["2020-02-03", "2020-12-31", "2020-07-01"] * 100,
+            "when": ["2020-01-01 05:00:00", "2020-01-02 06:30:00", "2020-01-03 23:59:59"] * 100,
+            "key": ["x"] * ROWS,
+            "note": ["secret"] * ROWS,
+        }
+    )
+    synthesize(rows, Schema.parse(SCHEMA), Budget(2.0, 1e-9), "independent").save(home / "people.release")
+    key = Ed25519PrivateKey.generate()
+    (home / "key.pem").write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    publish(home, home / "folder", key=home / "key.pem")
+    return home
+
+
+def publication_of(home, rows=ROWS, seed=0, **answers):
+    release = Release.load(home / "people.release")
+    facts = Publisher.of({**ANSWERS, **answers}, "publisher.yaml")
+    return Publication(release, "people.release", (Table("people", rows, seed),), facts, None, made_with())
+
+
+def publish(home, out, key=None, translations=None, **more):
+    return folder.write(out, publication_of(home, **more), home / "people.release", key=key, translations=translations)
+
+
+def sealed(path):
+    """Write the checksums of a folder again, as a forger would; a signature would have to go."""
+    for name in (folder.SIGNATURE, folder.PUBLIC_KEY, folder.SUMS):
+        (path / name).unlink(missing_ok=True)
+    (path / folder.SUMS).write_bytes(folder._sums(path, folder._names(path)))
+
+
+@pytest.fixture
+def copied(made, tmp_path):
+    return shutil.copytree(made / "folder", tmp_path / "folder")
+
+
+def test_a_folder_is_confirmed_whole(made):
+    release, confirmed, signer, doubt = folder.verify(made / "folder", Trust())
+    assert doubt is None
+    assert signer
+    assert release.guarantee.epsilon == pytest.approx(2.0)
+    assert any("drawn again" in line for line in confirmed)
+    assert any("to the letter" in line for line in confirmed)
+
+
+def test_the_same_folder_comes_out_twice_and_names_no_place(made, tmp_path):
+    publish(made, tmp_path / "again", key=made / "key.pem")
+    for name in folder._names(made / "folder"):
+        data = (tmp_path / "again" / name).read_bytes()
+        assert data == (made / "folder" / name).read_bytes(), name
+        for word in (str(made), str(tmp_path), socket.gethostname(), "secret"):
+            assert word.encode() not in data or len(word) < 4, (name, word)
+
+
+def test_a_flipped_byte_in_any_file_is_refused(made, copied):
+    for name in folder._names(copied):
+        data = bytearray((copied / name).read_bytes())
+        data[len(data) // 2] ^= 1
+        (copied / name).write_bytes(data)
+        with pytest.raises(HedgerowError):
+            folder.verify(copied, Trust())
+        shutil.copy(made / "folder" / name, copied / name)
+    assert folder.verify(copied, Trust())[3] is None
+
+
+def test_what_lies_beside_or_is_missing_is_refused(copied):
+    (copied / "more.csv").write_text("a\n1\n")
+    with refused("publication-files", "more.csv"):
+        folder.verify(copied, Trust())
+    sealed(copied)
+    with refused("publication-documents", "more.csv"):
+        folder.verify(copied, Trust())
+    (copied / "more.csv").unlink()
+    (copied / "codebook.md").unlink()
+    with refused("publication-files", "codebook.md"):
+        folder.verify(copied, Trust())
+    (copied / "codebook.md").symlink_to("README.md")
+    with refused("publication-files"):
+        folder.verify(copied, Trust())
+
+
+@pytest.mark.parametrize("name", ["statement.md", "registry.yaml", "croissant.json", "statement.html"])
+def test_a_document_that_says_something_else_is_refused(copied, name):
+    (copied / name).write_bytes((copied / name).read_bytes().replace(b"2", b"1"))
+    sealed(copied)
+    with refused("publication-documents", name):
+        folder.verify(copied, Trust())
+
+
+@pytest.mark.parametrize("here", [True, False])
+def test_an_exchanged_table_is_never_confirmed(copied, here, monkeypatch):
+    """Where versions differ it cannot be told from a draw that came out otherwise: that is said, and no more."""
+    other = pq.read_table(copied / "people.parquet").slice(1)
+    pq.write_table(pa.concat_tables([other, other.slice(0, 1)]), copied / "people.parquet")
+    if not here:
+        monkeypatch.setattr(folder, "made_with", lambda: {**made_with(), "numpy": "0"})
+    data = json.loads((copied / "publication.json").read_bytes())
+    files = {name: folder._file(copied, name) for name in ("people.csv", "people.parquet", "people.release")}
+    held = Publication.from_json(data, Release.load(copied / "people.release"), "x")
+    for name, text in folder.documents(held, files, {}).items():
+        (copied / name).write_bytes(text)
+    sealed(copied)
+    if here:
+        with refused("rows-not-confirmed", folder.SAME):
+            folder.verify(copied, Trust())
+    else:
+        doubt = folder.verify(copied, Trust())[3]
+        assert doubt is not None
+        assert doubt.code == "rows-not-confirmed"
+
+
+def test_a_table_that_is_no_draw_is_not_published(made, tmp_path):
+    table = Release.load(made / "people.release").sample(ROWS, seed=1)
+    pq.write_table(table, tmp_path / "t.parquet")
+    held = publication_of(made)
+    with refused("not-a-draw", "seed 0"):
+        folder.write(tmp_path / "f", held, made / "people.release", given=tmp_path / "t.parquet")
+    assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]
+    held = publication_of(made, seed=1)
+    assert folder.write(tmp_path / "f", held, made / "people.release", given=tmp_path / "t.parquet")
+    assert folder.rows_of(tmp_path / "f" / "people.csv", held.release) == ROWS
+
+
+def test_a_folder_appears_whole_or_not_at_all(made, tmp_path, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(folder, "documents", stop)
+    with pytest.raises(KeyboardInterrupt):
+        publish(made, tmp_path / "f")
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.undo()
+    left = tmp_path / ".f.0123.part"  # as a kill leaves it
+    left.mkdir()
+    (left / "people.csv").write_text("half")
+    publish(made, tmp_path / "f")
+    assert [path.name for path in tmp_path.iterdir()] == ["f"]
+    with refused("already-exists"):
+        publish(made, tmp_path / "f")
+    assert folder.verify(tmp_path / "f", Trust())[3] is None
+
+
+def test_a_name_never_leads_out_of_the_folder(copied):
+    data = json.loads((copied / "publication.json").read_bytes())
+    for change in ({"release": "../people.release"}, {"tables": [{"name": "../people", "rows": 1, "seed": 0}]}):
+        (copied / "publication.json").write_text(json.dumps({**data, **change}))
+        sealed(copied)
+        with refused("publication-name"):
+            folder.verify(copied, Trust())
+    (copied / "publication.json").write_text("[]")
+    sealed(copied)
+    with refused("publication-format"):
+        folder.verify(copied, Trust())
+
+
+def test_tables_of_counts_agree_and_say_what_is_known_of_their_error(made, tmp_path):
+    wanted = counts.of([["kind", "flag"], {"columns": ["flag", "size"]}, ["flag"]], "w")
+    held = replace(publication_of(made), counts=wanted)
+    folder.write(tmp_path / "f", held, made / "people.release")
+    assert folder.verify(tmp_path / "f", Trust())[3] is None
+    texts = [(tmp_path / "f" / name).read_text() for name in counts.names(wanted)]
+    tables = [list(csv.DictReader(text.splitlines())) for text in texts]
+    sums = []
+    for rows in tables:
+        of_flag = dict.fromkeys(row["flag"] for row in rows)
+        sums.append([sum(float(row["count"]) for row in rows if row["flag"] == flag) for flag in of_flag])
+    for each in sums[1:]:
+        assert each == pytest.approx(sums[0], abs=0.1)
+    assert all(float(row["noise_std"]) > 0 for row in tables[2])  # measured by itself
+    assert all(row["noise_std"] == "" for row in tables[0])  # independent measures no pair
+    (tmp_path / "f" / "counts" / "001.csv").write_text("kind,count\n")
+    sealed(tmp_path / "f")
+    with refused("numbers-not-confirmed", "counts/001.csv"):
+        folder.verify(tmp_path / "f", Trust())
+    for bad in ([], [[]], ["kind"], [["kind", "kind"]], {"a": 1}, [[1]]):
+        with refused("bad-workload"):
+            counts.of(bad, "w")
+    with refused("unknown-column"):
+        counts.table(held.release, ("nobody",))
+
+
+# ------------------------------------------------------------ the publisher's words
+
+
+def test_nothing_is_invented_for_the_publisher(tmp_path):
+    with refused("no-publisher", "drafted"):
+        load(tmp_path / "publisher.yaml")
+    assert (tmp_path / "publisher.yaml").read_text() == draft()
+    with refused("publisher-incomplete", "title", "justification"):
+        load(tmp_path / "publisher.yaml")
+    assert yaml.safe_load(draft()).keys() == {key for key, asked in QUESTIONS.items() if asked.needed}
+
+
+@pytest.mark.parametrize(
+    ("answers", "code"),
+    [
+        ({"titel": "x"}, "unknown-publisher-key"),
+        ({"publication_date": "31.3.2026"}, "bad-publisher-fact"),
+        ({"license": "do as you like"}, "bad-publisher-fact"),
+        ({"sector": "Farming"}, "bad-publisher-fact"),
+        ({"title": ["a", "b"]}, "bad-publisher-fact"),
+        ({"title": "a\x1b[2J"}, "bad-publisher-fact"),
+        ({"url": "javascript:alert(1)"}, "bad-publisher-fact"),
+        ({"title": {"a": "b"}}, "bad-publisher-fact"),
+        ({"region": "TODO"}, "publisher-incomplete"),
+    ],
+)
+def test_answers_that_cannot_be_used_are_refused(answers, code):
+    with refused(code):
+        Publisher.of({**ANSWERS, **answers}, "publisher.yaml")
+    with refused("not-a-publisher"):
+        Publisher.of([], "publisher.yaml")
+
+
+# ------------------------------------------------------------ templates and pages
+
+
+@given(st.text(st.characters(blacklist_categories=("Cs", "Cc"))))
+def test_a_fact_is_text_wherever_it_stands(fact):
+    words = " ".join(fact.split())
+    page = page_body(filled("before {fact} after\n\n| a |\n|---|\n| {fact} |\n\n- x {fact}\n", {"fact": fact}, "t"))
+    seen = html.unescape(re.sub(r"</?(p|ul|li|div|table|thead|tbody|tr|th|td)( [a-z]+=\"[a-z]*\")*>", "", page))
+    assert not re.search(r"<(?!/?(p|ul|li|div|table|thead|tbody|tr|th|td)\b)", page)
+    assert seen.count(visible(words)) >= 3 or not words
+
+
+def test_what_a_template_asks_for_exists():
+    for text, code in (
+        ("{nothing}", "unknown-fact"),
+        ("::if nothing\n::end", "unknown-fact"),
+        ("::if fact\n", "bad-template"),
+        ("::end", "bad-template"),
+        ("::while fact\n::end", "bad-template"),
+    ):
+        with refused(code):
+            filled(text, {"fact": "x"}, "mine.md")
+    assert filled("::if fact\na\n::else\nb\n::end\nc", {"fact": ""}, "t") == "b\nc\n"
+    assert filled("::each all\n{one}{two}\n::end", {"two": 2, "all": [{"one": 1}, {"one": 3}]}, "t") == "12\n32\n"
+    assert escaped("- a") == "\\- a"
+
+
+def test_a_translation_is_a_file_away(made, tmp_path):
+    german = "# Erklärung: {title}\n\nε = {epsilon}, δ = {delta}\n"
+    publish(made, tmp_path / "f", translations={"statement.de.md": german})
+    assert (tmp_path / "f" / "statement.de.md").read_text() == "# Erklärung: People, made up\n\nε = 2, δ = 1e-09\n"
+    assert "<h1>Erklärung" in (tmp_path / "f" / "statement.de.html").read_text()
+    assert folder.verify(tmp_path / "f", Trust())[3] is None
+
+
+# ------------------------------------------------------------ what catalogues read
+
+
+def test_the_registry_entry_has_the_keys_of_its_schema(made):
+    """As the registry's own schema of 2026 has them: keys that it does not name are refused there."""
+    known = {
+        "basic": "name data_curators description intended_use data_product_type data_product_region publication_date "
+        "data_product_sector",
+        "dp_variant": "variant_name data_domain unprotected_quantities",
+        "privacy_loss": "privacy_unit privacy_unit_details privacy_parameters privacy_parameters_details",
+        "deployment_model": "model_name model_name_details actors release_type release_type_details data_source_type "
+        "data_source_type_details access_type access_type_details",
+        "accounting": "post_processing composition",
+        "implementation": "preprocessing_and_hyperparameter_tuning mechanisms justification",
+        "administrative": "sources notes registry_authors",
+    }
+    entry = yaml.safe_load((made / "folder" / "registry.yaml").read_text())
+    assert entry.keys() == {"url_slug", "status", "tier", "deployment"}
+    assert (entry["status"], entry["tier"]) == ("Draft", 3)
+    assert entry["deployment"].keys() == known.keys()
+    for part, names in known.items():
+        optional = {"data_product_sector"}
+        assert entry["deployment"][part].keys() >= set(names.split()) - optional
+        assert entry["deployment"][part].keys() <= set(names.split())
+    basic = entry["deployment"]["basic"]
+    assert basic["publication_date"] == "2026-03-31"  # text, not a date
+    assert basic["data_product_type"] == "Synthetic data"
+    assert entry["deployment"]["privacy_loss"]["privacy_parameters"]["epsilon"] == pytest.approx(2.0)
+    assert re.fullmatch(r"[a-z0-9-]+", entry["url_slug"])
+
+
+def test_catalogues_name_the_files_that_are_there(made):
+    path = made / "folder"
+    sums = dict(reversed(line.split("  ")) for line in (path / "SHA256SUMS").read_text().splitlines())
+    package = json.loads((path / "datapackage.json").read_text())
+    assert package["resources"][0]["hash"] == f"sha256:{sums['people.csv']}"
+    for name in ("croissant.json", "dataset.jsonld"):
+        for file in json.loads((path / name).read_text())["distribution"]:
+            assert file["sha256"] == sums[file["contentUrl"]]
+            assert file["contentSize"] == f"{(path / file['contentUrl']).stat().st_size} B"
+    for file in json.loads((path / "dcat.jsonld").read_text())["dcat:distribution"]:
+        assert file["spdx:checksum"]["spdx:checksumValue"]["@value"] == sums[file["dcat:downloadURL"]["@id"]]
+    assert yaml.safe_load((path / "CITATION.cff").read_text())["authors"] == [
+        {"name": "The Office"},
+        {"name": "A. Uthor"},
+    ]
+
+
+def test_the_formats_own_validators_agree(made):
+    """hedgerow[validators]"""
+    frictionless = pytest.importorskip("frictionless")
+    report = frictionless.validate(str(made / "folder" / "datapackage.json"))
+    assert report.valid, report.flatten(["rowNumber", "fieldName", "type", "note"])
+    croissant = pytest.importorskip("mlcroissant").Dataset(jsonld=str(made / "folder" / "croissant.json"))
+    assert not croissant.metadata.ctx.issues.errors
+    assert len(list(croissant.records(record_set="people"))) == ROWS
+    described = pytest.importorskip("csvw").CSVW(str(made / "folder" / "csvw.json"), validate=True)
+    assert described.is_valid
+
+
+# ------------------------------------------------------------ the command
+
+
+def test_publish_and_verify_on_the_command_line(made, tmp_path, server):
+    def hedgerow(*words):
+        return server.run(words, tmp_path)
+
+    Ledger.create(tmp_path / "l", "people", Budget(4.0, 1e-8))
+    (tmp_path / "publisher.yaml").write_text(yaml.safe_dump(ANSWERS))
+    shutil.copy(made / "people.release", tmp_path)
+    shutil.copy(made / "folder" / "people.csv", tmp_path / "mine.csv")
+    done = hedgerow("publish", "people.release", "--table", "mine.csv", "-o", "out", "--zip", "-q")
+    assert done.code == 0, done.err
+    with zipfile.ZipFile(tmp_path / "out.zip") as packed:
+        assert sorted(packed.namelist()) == sorted(f"out/{name}" for name in folder._names(tmp_path / "out"))
+    assert hedgerow("verify", "out").code == 0
+    assert hedgerow("publish", "people.release", "-o", "b", "--ledger", "l").refusal == "no-ledger-named"
+    assert not (tmp_path / "b").exists()
+    data = (tmp_path / "out" / "mine.csv").read_bytes()
+    assert hashlib.sha256(data).hexdigest() in (tmp_path / "out" / "SHA256SUMS").read_text()
+    (tmp_path / "out" / "mine.csv").write_bytes(data + b"\n")
+    assert hedgerow("verify", "out").refusal == "publication-altered"
+    assert hedgerow("verify", tmp_path).refusal == "not-a-publication"
+
+
+def test_every_branch_of_every_template_asks_for_facts_that_exist(made):
+    """Also in the branches that this publication does not take."""
+    known = facts_of(publication_of(made))
+    inside = {key for value in known.values() if isinstance(value, list) for each in value for key in each}
+    inside |= {key for table in known["tables"] for each in table["columns_of_table"] for key in each}
+    listed = {"doubt", "note", "mark", "meaning", "names", "attribute", "column", "share", "departure", "quantity"}
+    listed |= {"measured", "distance", "counts_file", "counts_of"}
+    presence = {"present", "opened", "spent_epsilon", "spent_delta", "cap_epsilon", "cap_delta"}
+    for name in ("statement.md", "README.md", "datasheet.md", "codebook.md", "registry.md"):
+        asked = set(re.findall(r"\{([a-z_]+)\}|^::(?:if|each) ([a-z_]+)$", template(name), re.M))
+        assert {a or b for a, b in asked} <= known.keys() | inside | listed | presence, name
