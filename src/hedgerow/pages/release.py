@@ -73,6 +73,7 @@ def release_page(release: Release, rows: int | None = None, seed: int = 0) -> st
         ),
         _invented(release),
         _population(release),
+        _rules(release),
         contents((anchor, title) for anchor, title, _ in parts),
         [section(anchor, title, content) for anchor, title, content in parts],
     )
@@ -99,8 +100,25 @@ def _population(release: Release) -> Content:
     )
 
 
+def _rules(release: Release) -> Content:
+    """What every row obeys, and how much of that the model had not learnt."""
+    rules = release.encoding.rules
+    said = [str(each) for each in rules.kept] + [f"{name} = {text}" for name, text in release.schema.derive.items()]
+    if not said:
+        return ""
+    kept = release.rules_kept
+    drawn = f" Of the model's own rows {100 * kept.right:.1f} % obeyed; the others were drawn again." if rules else ""
+    completed = (
+        f" {100 * kept.completed:.1f} % of the rows had to be completed uniformly among legal values: the model "
+        "left those next to no mass."
+        if kept.completed
+        else ""
+    )
+    return tag("p", f"Rules kept in every row: {listing(said, most=60)}.{drawn}{completed}")
+
+
 def _misfits(found: Misfits) -> Markup:
-    """The look: which share of a column's values fits nothing declared."""
+    """The look: which share of a column's values fits nothing declared, and of the rows breaks a rule."""
     lines = [[each.column, each.said] for each in found.seen]
     rest = len(found.columns) - len(lines)
     looked, others = ("column was", "columns were"), ("other column shows", "other columns show")
