@@ -9,6 +9,7 @@ import shutil
 import socket
 import zipfile
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -371,6 +372,16 @@ def test_catalogues_name_the_files_that_are_there(made):
         {"name": "The Office"},
         {"name": "A. Uthor"},
     ]
+
+
+def test_ddi_names_every_column_and_its_values(made):
+    root = ElementTree.parse(made / "folder" / "ddi.xml").getroot()
+    space = {"d": "ddi:codebook:2_5"}
+    variables = root.findall("d:dataDscr/d:var", space)
+    assert [each.get("name") for each in variables] == ["kind", "flag", "size", "part", "day", "when", "key"]
+    values = [each.text for each in variables[0].findall("d:catgry/d:catValu", space)]
+    assert values == ["'=a", "'-b", "c|d", "<script>", "it's", "-8"]
+    assert root.findtext("d:fileDscr/d:fileTxt/d:dimensns/d:caseQnty", namespaces=space) == str(ROWS)
 
 
 def test_the_formats_own_validators_agree(made):

@@ -14,6 +14,7 @@ from hedgerow.pages.release import release_page
 from hedgerow.pages.shell import public_page
 from hedgerow.publish import catalogues, counts
 from hedgerow.publish.catalogues import Files
+from hedgerow.publish.ddi import codebook
 from hedgerow.publish.facts import facts_of
 from hedgerow.publish.markdown import page_body, title
 from hedgerow.publish.publication import Publication
@@ -51,6 +52,7 @@ def documents(publication: Publication, files: Files, translations: Mapping[str,
     written = {name: text.encode() for name, text in said.items()}
     written |= {f"{name.removesuffix('.md')}.html": _page(said[name]).encode() for name in statements}
     written |= {name: _json(make(publication, files)) for name, make in CATALOGUES.items()}
+    written["ddi.xml"] = codebook(publication, files)
     written["registry.yaml"] = _yaml(entry(publication, template(SECTIONS)))
     written["CITATION.cff"] = _yaml(_citation(publication))
     written[PUBLICATION] = _json(publication.to_json())
