@@ -75,9 +75,6 @@ def release_page(release: Release, rows: int | None = None, seed: int = 0) -> st
         _invented(release),
         _population(release),
         _totals(release),
-        _rules(release),
-        contents((anchor, title) for anchor, title, _ in parts),
-        [section(anchor, title, content) for anchor, title, content in parts],
         section("uses", "What you may use this for, and what not", uses(release), _rules(release)),
         folded(
             "For those who want to check: the guarantee, the budget, every measured count, the certificate",
