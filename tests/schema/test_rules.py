@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.coded.domain import Domain
+from hedgerow.coded.joining import Join, Joining
 from hedgerow.coded.recoding import Recoding
 from hedgerow.schema import Schema
 from hedgerow.schema.leaves import Leaf, parted
@@ -184,6 +185,14 @@ def test_numbers_are_cut_where_rules_tell_them_apart():
         [Leaf(1, 99, 99), Leaf(200, 249, 25)],
         [Leaf(250, 299, 25)],
     ]
+
+
+def test_a_join_keeps_what_can_occur():
+    possible = np.array([[True, False], [False, False], [False, True]])
+    domain = Domain(Domain.of({"a": 3, "b": 2, "c": 2}), {("a", "b"): possible, ("b", "c"): np.eye(2, dtype=bool)})
+    joined = Joining(domain, {"ac": Join({"a": 3, "c": 2}, np.array([[0, 1], [2, 1]]))}).target()
+    assert joined.names == ("ac", "b")
+    assert joined.support["ac", "b"].tolist() == [[False, False], [False, True], [True, True]]
 
 
 def test_a_recoding_keeps_what_can_occur():

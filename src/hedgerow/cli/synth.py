@@ -62,7 +62,10 @@ def synth(
     ] = None,
     file: FileKeys = None,
     delta: Delta = 1e-9,
-    method: Annotated[str | None, typer.Option("-m", "--method", help="See: hedgerow methods.")] = None,
+    method: Annotated[
+        str | None,
+        typer.Option("-m", "--method", help="See: hedgerow methods. Of several, hedge,mst, one is chosen privately."),
+    ] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="Method option, option=value; repeatable.")] = None,
     workload: Annotated[
         str | None, typer.Option(help="Marginals that matter: a degree (1, 2, 3) or a file; for methods that ask.")
@@ -272,11 +275,16 @@ def _make(checked: Checked, files: Outputs, claim: Claim, as_json: bool, quiet: 
 
 def _unfitting(made: Release, epsilon: float) -> list[str]:
     """What does not fit the schema, as far as the look could see."""
+    from hedgerow.schema.fits import rules_by_name
+
     found = made.misfits
     if found is None:
         return []
+    rules = rules_by_name(made.schema)
     said = [
-        f'{each.said} of the values of "{each.column}" fit nothing declared; they are {_fate(made, each.column)}.'
+        f"{each.said} of the rows break {rules[each.column]}; they were recoded, each by itself, to what it allows."
+        if each.column in rules
+        else f'{each.said} of the values of "{each.column}" fit nothing declared; they are {_fate(made, each.column)}.'
         for each in found.seen
     ]
     if not found.sees(made.schema.max_misfits):

@@ -7,18 +7,24 @@ rows in a few hundred of them.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
-from hedgerow.coded.domain import Attribute, CodedTable, Codes, Domain, IntArray, Marginal
+from hedgerow.coded.domain import Attribute, CodedTable, Codes, Domain, IntArray, Marginal, Support
 from hedgerow.errors import HedgerowError
 
 if TYPE_CHECKING:
     from hedgerow.coded.query import MarginalQuery
+
+
+MOST_CELLS = 1 << 18
+"""Of a marginal of joined attributes that says what can occur."""
 
 
 class Join:
@@ -103,6 +109,10 @@ class Joining:
 
     def target(self) -> Domain:
         """The domain with the joined attributes, whose codes stand in the order of their lines."""
+        return self._target
+
+    @cached_property
+    def _target(self) -> Domain:
         first = {join.members[0]: (name, join) for name, join in self.joins.items()}
         inside = {member for join in self.joins.values() for member in join.members}
         attributes = []
@@ -112,7 +122,30 @@ class Joining:
                 attributes.append(Attribute(name, join.size, join.size - 1))
             elif attribute.name not in inside:
                 attributes.append(attribute)
-        return Domain(attributes)
+        return Domain(attributes, self._support(Domain(attributes)))
+
+    def _support(self, target: Domain) -> Support:
+        """What can occur in the joined domain: a combination that is listed as its members say, all others anything."""
+        holding = {member: name for name, join in self.joins.items() for member in join.members}
+        found: dict[Marginal, npt.NDArray[np.bool_]] = {}
+        for marginal, possible in self.domain.support.items():
+            joined = target.marginal({holding.get(name, name) for name in marginal})
+            shape = target.shape(joined)
+            if math.prod(shape) > MOST_CELLS:
+                continue
+            code_of = dict(zip(joined, np.indices(shape), strict=True))
+            untold = np.zeros(shape, dtype=bool)
+            codes = []
+            for name in marginal:
+                code = code_of[holding.get(name, name)]
+                if name in holding:
+                    join = self.joins[holding[name]]
+                    untold |= code == join.size - 1
+                    code = np.append(join.combinations[:, join.members.index(name)], 0)[code]
+                codes.append(code)
+            allowed = possible[tuple(codes)] | untold
+            found[joined] = found[joined] & allowed if joined in found else allowed
+        return found
 
     def rows(self, table: CodedTable) -> CodedTable:
         """Coded rows under the joined domain."""
@@ -125,13 +158,18 @@ class Joining:
 
     def marginal(self, marginal: Marginal) -> Marginal:
         """What a marginal of the original attributes is part of."""
-        holding = {member: name for name, join in self.joins.items() for member in join.members}
-        return self.target().marginal({holding.get(name, name) for name in marginal})
+        return self._target.marginal({self._holding.get(name, name) for name in marginal})
+
+    @cached_property
+    def _holding(self) -> dict[str, str]:
+        return {member: name for name, join in self.joins.items() for member in join.members}
 
     def translated(self, query: MarginalQuery) -> MarginalQuery:
         """A query about the joined domain, asked of the original one."""
         from hedgerow.coded.query import MarginalQuery
 
-        levels = {name: level for name, level in zip(query.attributes, query.levels, strict=True) if level is not None}
         joins = {name: self.joins[name] for name in query.attributes if name in self.joins}
+        if not joins:
+            return query
+        levels = {name: level for name, level in zip(query.attributes, query.levels, strict=True) if level is not None}
         return MarginalQuery(self.domain, query.attributes, levels=levels, blocks=query.blocks, joins=joins)

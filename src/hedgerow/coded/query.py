@@ -42,15 +42,14 @@ class MarginalQuery:
         self.attributes: Marginal = marginal
         joined = joins or {}
         self.joins: tuple[Join | None, ...] = tuple(map(joined.get, marginal))
-        held = [join.members if join is not None else (name,) for name, join in zip(marginal, self.joins, strict=True)]
-        first = tuple(names[0] for names in held)
-        self.reads: Marginal = tuple(name for names in held for name in names)
+        held = [joined[name].members if name in joined else (name,) for name in marginal] if joined else []
+        first = tuple(names[0] for names in held) if joined else marginal
+        self.reads: Marginal = tuple(name for names in held for name in names) if joined else marginal
         """The attributes of the rows that the query looks at: its own, and the members of joins."""
-        if len(set(self.reads)) != len(self.reads) or domain.marginal(first) != first:
+        if domain.marginal(first) != first or len(set(self.reads)) != len(self.reads):
             raise HedgerowError("bad-marginal", f"the attributes of {marginal} must be distinct and in domain order.")
-        sizes = domain.shape(self.reads)
-        self.base_shape = sizes if not joined else _shape_of_joins(domain, marginal, joined)
-        self.sizes = dict(zip(self.reads, sizes, strict=True))
+        self.base_shape = _shape_of_joins(domain, marginal, joined) if joined else domain.shape(marginal)
+        self.sizes = dict(zip(self.reads, domain.shape(self.reads) if joined else self.base_shape, strict=True))
         """The attributes that this query reads, with their sizes."""
         given = dict(levels or {})
         if not set(given) <= set(marginal):

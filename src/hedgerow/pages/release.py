@@ -22,6 +22,7 @@ from hedgerow.pages.cuts import cut_columns, cuts
 from hedgerow.pages.distributions import MOST_CODES, Distribution
 from hedgerow.pages.markup import Content, Markup, joined, tag
 from hedgerow.pages.shell import contents, folded, public_page, section, table
+from hedgerow.pages.uses import uses
 from hedgerow.release.certificate import share_of_whole
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def release_page(release: Release, rows: int | None = None, seed: int = 0) -> st
     published = release.expected_rows() if rows is None else rows
     drawn = min(max(published, 1), BLOCK_ROWS)
     coded = release.written(drawn, seed)
-    parts = [
+    technical = [
         ("guarantee", "The guarantee", _guarantee(release)),
         ("budget", "Where the budget went", _budget(release)),
         *([("misfits", "What did not fit the declaration", _misfits(release.misfits))] if release.misfits else []),
@@ -73,8 +74,12 @@ def release_page(release: Release, rows: int | None = None, seed: int = 0) -> st
         ),
         _invented(release),
         _population(release),
-        contents((anchor, title) for anchor, title, _ in parts),
-        [section(anchor, title, content) for anchor, title, content in parts],
+        section("uses", "What you may use this for, and what not", uses(release), _rules(release)),
+        folded(
+            "For those who want to check: the guarantee, the budget, every measured count, the certificate",
+            contents((anchor, title) for anchor, title, _ in technical),
+            [section(anchor, title, content) for anchor, title, content in technical],
+        ),
     )
 
 
@@ -99,8 +104,25 @@ def _population(release: Release) -> Content:
     )
 
 
+def _rules(release: Release) -> Content:
+    """What every row obeys, and how much of that the model had not learnt."""
+    rules = release.encoding.rules
+    said = [str(each) for each in rules.kept] + [f"{name} = {text}" for name, text in release.schema.derive.items()]
+    if not said:
+        return ""
+    kept = release.rules_kept
+    drawn = f" Of the model's own rows {100 * kept.right:.1f} % obeyed; the others were drawn again." if rules else ""
+    completed = (
+        f" {100 * kept.completed:.1f} % of the rows had to be completed uniformly among legal values: the model "
+        "left those next to no mass."
+        if kept.completed
+        else ""
+    )
+    return tag("p", f"Rules kept in every row: {listing(said, most=60)}.{drawn}{completed}")
+
+
 def _misfits(found: Misfits) -> Markup:
-    """The look: which share of a column's values fits nothing declared."""
+    """The look: which share of a column's values fits nothing declared, and of the rows breaks a rule."""
     lines = [[each.column, each.said] for each in found.seen]
     rest = len(found.columns) - len(lines)
     looked, others = ("column was", "columns were"), ("other column shows", "other columns show")

@@ -9,6 +9,7 @@ from typing import Any
 from hedgerow.budget.presence import group_guarantee
 from hedgerow.pages.release import PURPOSES
 from hedgerow.publish.catalogues import citation
+from hedgerow.publish.counts import names
 from hedgerow.publish.publication import Column, Publication
 from hedgerow.publish.publisher import QUESTIONS
 from hedgerow.release.certificate import PUBLIC, share_of_whole
@@ -24,6 +25,7 @@ def facts_of(publication: Publication) -> dict[str, Any]:
         **_guarantee(publication),
         **_ledger(publication),
         **_tables(publication),
+        **_quality(publication),
         **_making(publication),
     }
 
@@ -58,6 +60,7 @@ def _guarantee(publication: Publication) -> dict[str, Any]:
         "doubts": [{"doubt": said} for said in (*certificate.budget.doubts(), *publication.release.doubts)],
         "notes_of_run": [{"note": note} for note in certificate.notes],
         "public_table": PUBLIC in certificate.notes,
+        "unprotected": [{"quantity": said} for said in certificate.unprotected],
     }
 
 
@@ -120,6 +123,10 @@ def _tables(publication: Publication) -> dict[str, Any]:
             for table in publication.tables
         ],
         "column_count": len(columns),
+        "counts": [
+            {"counts_file": name, "counts_of": " × ".join(wanted)}
+            for name, wanted in zip(names(publication.counts), publication.counts, strict=True)
+        ],
         "discovered": ", ".join(certificate.discovered),
         "invented": ", ".join(column.name for column in columns if column.origin == "invented"),
         "left_out": ", ".join(
@@ -129,6 +136,20 @@ def _tables(publication: Publication) -> dict[str, Any]:
         "misfit_columns": [
             {"column": each.column, "share": each.said} for each in (release.misfits.seen if release.misfits else ())
         ],
+    }
+
+
+def _quality(publication: Publication) -> dict[str, Any]:
+    """Noisy distances from the private table, where some of the budget bought them."""
+    found = publication.release.quality
+    worst = None if found is None else found.worst_pair
+    means = (
+        {} if found is None else {"columns": found.mean_column, "pairs": found.mean_pair, "workload": found.mean_wider}
+    )
+    return {
+        "quality": [{"measured": name, "distance": mean.said} for name, mean in means.items() if mean is not None],
+        "worst_pair": "" if worst is None else " × ".join(worst.attributes),
+        "worst_pair_at_most": "" if worst is None else f"{100 * min(1.0, max(0.0, worst.upper)):.1f} %",
     }
 
 

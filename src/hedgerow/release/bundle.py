@@ -62,6 +62,17 @@ LARGEST_SCALE = 1e100
 """Of noise: its variance is still a number."""
 
 
+PILOT = 1 << 13
+"""Rows that are drawn to say how rules are kept."""
+
+
+class RulesKept(NamedTuple):
+    """Shares: of the model's own rows those that obey every rule; of a draw's rows those that had to be completed."""
+
+    right: float
+    completed: float
+
+
 class Trust(NamedTuple):
     """What a reader allows a release: classes of models and of columns made elsewhere, and memory for its model."""
 
@@ -223,6 +234,14 @@ class Release:
         """The part of the rows that meet a condition as in SQL's WHERE: an estimate from noisy answers."""
         share = self._demand(where).share
         return share / self._legal if self._population is None else share / self._demand(None).share
+
+    @cached_property
+    def rules_kept(self) -> RulesKept:
+        """How the rules are kept, read off a fixed draw of PILOT rows."""
+        drawing = Drawing(self.model, self.encoding, block_rng(0, 0))
+        for _ in drawing.rows(PILOT):
+            pass
+        return RulesKept(drawing.right / max(1, drawing.tried), drawing.completed / PILOT)
 
     @cached_property
     def _legal(self) -> float:

@@ -38,6 +38,10 @@ UNSAFE = "noise drawn from a given seed: anyone who knows the seed can take the 
 REHEARSAL = "a rehearsal on made-up rows"
 ENDED_EARLY = "The method was told that its time was up (--max-time) and did less than it otherwise would."
 PUBLIC = "A public table was used; the publisher asserts that it does not depend on the private rows."
+RULES = (
+    "Every row obeys the rules of the schema, which the publisher asserts not to depend on the private rows. Private "
+    "rows that break one are recoded, each by itself, and count like any other."
+)
 OPINION = 1e-3
 """By what part another accountant's ε may exceed ours: it rounds losses up."""
 MOST_POINTS = 1 << 25
@@ -279,7 +283,12 @@ def _check_schema(certificate: Certificate, schema: Schema) -> None:
         ENDED_EARLY,
         editions.ENDED_EARLY,
         PUBLIC,
+        RULES,
     }
+    if (RULES in certificate.notes) != bool(schema.rules or schema.derive):
+        raise ReleaseError(
+            "certificate-and-schema", "the certificate and the schema differ on whether there are rules."
+        )
     if not known:
         raise ReleaseError("certificate-strange-note", "the certificate holds a note that Hedgerow does not write.")
 

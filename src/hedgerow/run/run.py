@@ -29,7 +29,7 @@ from hedgerow.private.quality import MOST_ROWS, distances_of
 from hedgerow.private.vault import Vault
 from hedgerow.progress import Progress
 from hedgerow.release.bundle import Release
-from hedgerow.release.certificate import ENDED_EARLY, PUBLIC, REHEARSAL, UNSAFE, Certificate, versions
+from hedgerow.release.certificate import ENDED_EARLY, PUBLIC, REHEARSAL, RULES, UNSAFE, Certificate, versions
 from hedgerow.run.forecast import forecast
 from hedgerow.schema.fits import Looked
 
@@ -162,7 +162,11 @@ class Run:
                 ledger={key: entry[key] for key in ("dataset", "hash", "look") if key in entry} or None,
                 void=vault.exposed if mechanisms.guaranteed else UNSAFE,
                 unprotected=schema.unprotected,
-                notes=(*[PUBLIC] * (public is not None), *[ENDED_EARLY] * self.progress.ended_early),
+                notes=(
+                    *[PUBLIC] * (public is not None),
+                    *[RULES] * bool(schema.rules or schema.derive),
+                    *[ENDED_EARLY] * self.progress.ended_early,
+                ),
                 versions=versions(),
                 drawn=drawn,
             )

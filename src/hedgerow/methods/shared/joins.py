@@ -40,7 +40,7 @@ LEAST_CODES = 4.0
 """Attributes of fewer codes take no room in a model. Codes count by how common they are: e to the entropy."""
 LEAST_DISTANCE = 0.5
 """Total variation distance from independence, at least."""
-MOST_ALTERNATIVES = 4.0
+MOST_ALTERNATIVES = 2.0
 """A code of the one goes with so many of the other, at most. 1 is a function."""
 MOST_OCCUPIED = 0.25
 """The part of the cells that may hold rows, at most: what has more is no smaller for being joined."""

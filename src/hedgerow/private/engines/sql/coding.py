@@ -52,9 +52,9 @@ def code_in_place(database: Database, encoding: Encoding, key: bytes, memory: in
         }
         coded = joined.select(*owner, **codes)
         for mend in encoding.mends * PASSES:
-            mended = _moves(database, mend, encoding)
-            maps.append(mended)
-            coded = _mended(coded, mended, mend, encoding)
+            before, moves = database.hold(coded), _moves(database, mend, encoding)
+            maps += [before, moves]
+            coded = _mended(before, moves, mend, encoding)
         if encoding.person is not None:
             secret = database.upload({"secret": pa.array([key.hex()])})
             maps.append(secret)
