@@ -21,7 +21,7 @@ from hedgerow.coded.query import MarginalQuery
 from hedgerow.coded.recoding import Recoding
 from hedgerow.methods import build, hedge
 from hedgerow.methods.method import Method
-from hedgerow.methods.shared import blocks, columns, coverings
+from hedgerow.methods.shared import blocks, columns, coverings, joins
 from hedgerow.models.denoising import Column
 from hedgerow.models.graphical.estimation import fit
 from hedgerow.models.histograms import project_to_simplex
@@ -54,6 +54,8 @@ def _unmerged(self: Any, finest: float) -> Recoding:
 VARIANTS: dict[str, Callable[[], Any]] = {
     "as it is": lambda: mock.patch.object(hedge, "MOST_PAIRS", hedge.MOST_PAIRS),
     "columns not denoised": lambda: mock.patch.object(columns, "denoised", _raw),
+    "columns not joined": lambda: mock.patch.object(joins, "promising", return_value=[]),
+    "rare codes merged wherever noise hides them": lambda: mock.patch.object(hedge, "ROOMY", 0),
     "rare codes not merged": lambda: mock.patch.object(columns.Columns, "coarsening", _unmerged),
     "fit to the end instead of near the columns": lambda: mock.patch.object(hedge, "fit_near", _plain_fit),
     "whole marginals only, no blocks": lambda: mock.patch.object(blocks, "resolutions", _cells_only),
@@ -73,7 +75,9 @@ def error(table: str, epsilon: float, method: Method, seed: int) -> float:
 
     schema = hr.Schema.load(DATA / table / "domain.json")
     path = DATA / table / "data.parquet"
-    release = hr.synthesize(path, schema, hr.Budget(epsilon, 1e-9), method, unsafe_noise_seed=seed, seed=seed)
+    release = hr.synthesize(
+        path, schema, hr.Budget(epsilon, 1e-9), method, unsafe_noise_seed=seed, seed=seed, quality=0
+    )
     encoding = schema.encoding()
     parts = [encoding.encode(batch) for batch in open_source(path).batches(encoding.columns)]
     real = {name: np.concatenate([part[name] for part in parts]) for name in encoding.domain.names}

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from hedgerow.budget.amounts import Amount
 from hedgerow.coded.domain import CodedTable, Counts, Domain, IntArray, Marginal
+from hedgerow.coded.joining import Joining
 from hedgerow.coded.measurement import Measurement, Noise, Threshold
 from hedgerow.coded.query import MarginalQuery, Query, TreeQuery
 from hedgerow.coded.recoding import Recoding
@@ -139,19 +139,27 @@ class Curator(Protocol):
         """Noisy scores of all the candidates for one amount."""
         ...
 
+    def nearest(
+        self, rivals: Sequence[Answers], queries: Sequence[MarginalQuery], names: Sequence[str], *, spend: Amount
+    ) -> int:
+        """The index of one of several public answers, by the exponential mechanism: the nearer to the data on average
+        over the queries, the likelier.
+        """
+        ...
+
     def total(self, *, spend: Amount) -> Measurement:
         """The noisy number of rows."""
         ...
 
-    def recode(self, recoding: Recoding) -> Curator:
-        """The same data behind a coarser domain, e.g. one learnt from noisy counts. Costs nothing."""
+    def recode(self, recoding: Recoding | Joining) -> Curator:
+        """The same data behind a domain of merged codes or joined attributes, e.g. learnt ones. Costs nothing."""
         ...
 
 
 class RecodedCurator:
     """A curator whose queries speak of a recoded domain; they are translated, the data stay as they are."""
 
-    def __init__(self, base: Curator, recoding: Recoding):
+    def __init__(self, base: Curator, recoding: Recoding | Joining):
         if recoding.domain != base.domain:
             raise HedgerowError("another-domain", "a recoding must start from the curator's own domain.")
         self._base = base
@@ -228,10 +236,18 @@ class RecodedCurator:
             against = self._answers(against, translated, candidates)
         return self._base.score(translated, against=against, spend=spend)
 
+    def nearest(
+        self, rivals: Sequence[Answers], queries: Sequence[MarginalQuery], names: Sequence[str], *, spend: Amount
+    ) -> int:
+        candidates = [Candidate(query) for query in queries]
+        translated = [self._candidate(candidate) for candidate in candidates]
+        moved = [self._answers(rival, translated, candidates) for rival in rivals]
+        return self._base.nearest(moved, [each.query for each in translated], names, spend=spend)
+
     def total(self, *, spend: Amount) -> Measurement:
         return self._base.total(spend=spend)
 
-    def recode(self, recoding: Recoding) -> Curator:
+    def recode(self, recoding: Recoding | Joining) -> Curator:
         return RecodedCurator(self, recoding)
 
     def _candidate(self, candidate: Candidate) -> Candidate:
@@ -247,16 +263,28 @@ class RecodedCurator:
     def _translate(self, query: Query) -> Query:
         if isinstance(query, TreeQuery):
             raise HedgerowError("tree-through-recoding", "a tree query cannot be asked through a recoding.")
-        if self._recoding.maps.keys().isdisjoint(query.attributes):
-            return query
-        levels: dict[str, npt.ArrayLike] = {}
-        for name, level in zip(query.attributes, query.levels, strict=True):
-            mapping = self._recoding.maps.get(name)
-            if mapping is not None:
-                levels[name] = mapping if level is None else level[mapping]
-            elif level is not None:
-                levels[name] = level
-        return MarginalQuery(self._base.domain, query.attributes, levels=levels, blocks=query.blocks)
+        return self._recoding.translated(query)
+
+
+class Part(RecodedCurator):
+    """The same curator for somebody who may not spend all of it: `kept` is for others."""
+
+    def __init__(self, base: Curator, kept: Amount):
+        super().__init__(base, Recoding(base.domain, {}))
+        self._kept = kept
+
+    @property
+    def remaining(self) -> Amount:
+        return self._base.remaining - self._kept
+
+    def exchanged(self, spend: Amount | None = None) -> Amount:
+        return self.remaining
+
+    def exchange(self) -> None:
+        """There is no direct ε where a budget is shared."""
+
+    def _translate(self, query: Query) -> Query:
+        return query
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@
         ├── BudgetError      more was asked than is left
         ├── LimitError       the work would not fit --max-memory or --max-time
         ├── ReleaseError     a release that cannot be read or does not verify
-        └── MisfitError      the values do not fit the declaration, as a first look found (exit code 3)
+        ├── MisfitError      the values do not fit the declaration, as a first look found (exit code 3)
+        └── AcceptanceError  a release misses what the schema accepts (exit code 4)
 
 A message names what was asked, what is available, what was not touched and what to do next.
 It never quotes a value from a private row. Names in it come from files, so what would not show, or would turn the
@@ -116,6 +117,12 @@ class MisfitError(InputError):
     """A look that was paid for found that the values of a column do not fit what is declared."""
 
     exit_code = 3
+
+
+class AcceptanceError(InputError):
+    """A release that was paid for is not as good as the schema demands."""
+
+    exit_code = 4
 
 
 class ReleaseError(InputError):

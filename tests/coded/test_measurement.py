@@ -95,7 +95,7 @@ def test_a_start_and_a_support_must_fit_the_domain():
     with refused("another-domain"):
         fit(DOMAIN, [measurement], start=GraphicalModel.uniform(Domain.of({"a": 3, "b": 3}), 10.0))
     with refused("bad-zeros"):
-        fit(DOMAIN, [measurement], support={("a",): np.array([True] * 3)})
+        fit(Domain(DOMAIN, {("a",): np.array([True] * 3)}), [measurement])
 
 
 @settings(deadline=None, max_examples=40)

@@ -8,10 +8,12 @@ from hedgerow import models
 from hedgerow.audit import Violation, check_method, check_model
 from hedgerow.audit.model import read, tampered
 from hedgerow.coded.domain import Domain
+from hedgerow.coded.joining import Join, Joining
 from hedgerow.errors import HedgerowError
 from hedgerow.methods.independent import Independent
 from hedgerow.methods.rdt import RDT
 from hedgerow.models.histograms import Histograms, Part
+from hedgerow.models.joined import Joined
 from hedgerow.models.model import FromMarginals, Model, State
 from hedgerow.models.records import Adjusted, Target
 from hedgerow.samples import opm
@@ -31,6 +33,20 @@ def adjusted():
     return Adjusted(held, [Target(("a", "b"), 0.9 * columns + 0.1 * shares / shares.sum())])
 
 
+def joined():
+    """Also what its rest is made of: two columns that were joined already, and a third."""
+    inner = Joining(SMALL, {"a + b": Join({"a": 3, "b": 4}, np.array([[0, 1], [2, 3]]))})
+    columns = Histograms(Domain.of({"a": 3, "b": 4}), [Part(("a",), np.arange(1.0, 4)), Part(("b",), np.ones(4))], 9.0)
+    apart = Histograms(inner.target(), [Part(("a + b",), np.arange(1.0, 4)), Part(("c",), np.ones(2))], 7.0)
+    outer = Joining(
+        Domain.of({"z": 3, "a": 3, "b": 4, "c": 2}),
+        {"a + b + c": Join({"a": 3, "b": 4, "c": 2}, np.array([[2, 0, 1], [0, 0, 0], [1, 3, 1]]))},
+    )
+    target = outer.target()
+    held = Histograms(target, [Part(target.names, np.arange(1.0, target.cells(target.names) + 1))], 500.0)
+    return Joined(held, outer, {"a + b + c": Joined(apart, inner, {"a + b": columns})})
+
+
 MODELS = {
     "histograms": lambda: release("independent"),
     "sparse histograms": lambda: release("field-groups"),
@@ -39,6 +55,7 @@ MODELS = {
     "records": lambda: release("privsyn").model,
     "segments": lambda: release(hr.methods.build("dpsyn", {"segments": "year"})),
     "adjusted": adjusted,
+    "joined": joined,
     "trees": lambda: release(RDT(trees=2, height=2, sweeps=1)),
 }
 

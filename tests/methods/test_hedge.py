@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 import hedgerow as hr
 from hedgerow.audit import check_method, check_model
+from hedgerow.audit.method import Pair, replay_pair
 from hedgerow.coded.domain import Attribute, Domain, Workload
 from hedgerow.coded.measurement import Measurement, Noise
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.coded.recoding import Recoding
 from hedgerow.methods import hedge
 from hedgerow.methods.hedge import Hedge
-from hedgerow.methods.shared import rounds
+from hedgerow.methods.shared import joins, rounds
 from hedgerow.methods.shared.columns import Columns
 from hedgerow.methods.shared.coverings import covering, pairs_of
 from hedgerow.models import denoising
@@ -25,7 +26,7 @@ from hedgerow.models.denoising import denoised
 from hedgerow.models.graphical.estimation import fit, fit_near, loss
 from hedgerow.models.graphical.junction import plan, size
 from hedgerow.models.graphical.model import GraphicalModel
-from hedgerow.models.records import Adjusted, Target
+from hedgerow.models.records import Adjusted, Target, shares_of
 from hedgerow.private.evaluate import marginal_distances
 from hedgerow.progress import Limits, Progress
 from hedgerow.samples import opm
@@ -354,6 +355,7 @@ def test_pairs_beyond_the_model_are_measured_where_they_can_be_seen():
     for sharp in (hedge.MOST_SCORE_NOISE, 0.0):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(hedge, "MOST_SCORE_NOISE", sharp)
+            patch.setattr(joins, "promising", lambda *_: [])
             release = release_of(pa.table(table), schema, 10.0, method=Hedge(size=0.005))
         assert ("score" in kinds(release)) == (sharp > 0)
         drawn = encoding.encode(release.sample().combine_chunks())
@@ -428,3 +430,76 @@ def test_a_public_table_of_wide_columns_starts_a_model_that_fits():
         "columns: {a: {type: code, size: 20000}, b: {type: code, size: 20000}, c: {type: code, size: 3}}"
     )
     hr.synthesize(table, schema, hr.Budget(0.1, 1e-9), "hedge", public=table.slice(0)).sample(10)
+
+
+# what is nearly a function
+
+
+def places(rows, seed=0, odd=0.02):
+    """A place with its city and its region, some of them wrong, and a column that depends on the region."""
+    rng = np.random.default_rng(seed)
+    place = rng.integers(0, 48, rows)
+    wrong = [rng.random(rows) < odd for _ in range(2)]
+    table = {
+        "kind": (place // 8 + rng.integers(0, 2, rows)) % 6,
+        "place": place,
+        "city": np.where(wrong[0], rng.integers(0, 24, rows), place // 2),
+        "colour": rng.integers(0, 5, rows),
+        "region": np.where(wrong[1], rng.integers(0, 12, rows), place // 4),
+    }
+    sizes = {"kind": 6, "place": 48, "city": 24, "colour": 5, "region": 12}
+    schema = hr.Schema.parse("columns:\n" + "".join(f"  {n}: {{type: code, size: {k}}}\n" for n, k in sizes.items()))
+    return pa.table(table), schema
+
+
+def joined_by(release):
+    state = release.model.state()
+    return state.values["joins"] if state.kind == "joined" else []
+
+
+def test_columns_that_are_nearly_functions_are_joined_and_come_apart_again(tmp_path):
+    table, schema = places(8000)
+    release = release_of(table, schema, 3.0)
+    assert joined_by(release) == [["place", "city", "region"]]
+    check_model(release.model)
+    release.save(tmp_path / "r.release")
+    again = hr.Release.load(tmp_path / "r.release")
+    assert again.sample(500, seed=1).equals(release.sample(500, seed=1))
+    assert [m.query.description for m in again.measurements] == [m.query.description for m in release.measurements]
+    encoding = schema.encoding()
+    real = encoding.encode(table)
+
+    def error(release):
+        drawn = encoding.encode(release.sample(8000).combine_chunks())
+        shares = [shares_of(rows, encoding.domain, ("place", "city", "region")) for rows in (real, drawn)]
+        return float(np.abs(shares[0] - shares[1]).sum())
+
+    with mock.patch.object(joins, "promising", return_value=[]):
+        apart = release_of(table, schema, 3.0)
+    assert joined_by(apart) == []
+    assert error(release) < 0.7 * error(apart)
+
+
+def test_what_depends_loosely_is_not_joined():
+    table, schema = places(8000, odd=0.6)
+    assert joined_by(release_of(table, schema, 3.0)) == []
+    assert joined_by(release_of(opm.generate(4000), SCHEMA, 3.0)) == []
+
+
+@pytest.mark.parametrize("odd", [0.02, 0.3])  # joined, and measured but not joined
+def test_runs_that_join_columns_replay_on_neighbouring_tables(odd):
+    table, schema = places(3000, odd=odd)
+    pair = Pair("one row", table, table.slice(1))
+    replay_pair(Hedge(), hr.Budget(4.0, 1e-9), pair, schema.to_yaml())
+
+
+def test_counts_are_brought_in_line_with_sums_that_are_known_better():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(100, 1000, 60).astype(float)
+    groups = np.arange(60) // 6
+    sums = np.bincount(groups, weights=truth)
+    noisy = truth + rng.normal(0, 50, 60)
+    found = joins.reconciled(noisy, 50.0, [(groups, sums, 0.1)])
+    assert np.bincount(groups, weights=found) == pytest.approx(sums, abs=1.0)
+    assert np.abs(found - truth).sum() < np.abs(noisy - truth).sum()
+    assert joins.reconciled(noisy, 50.0, []) == pytest.approx(noisy)

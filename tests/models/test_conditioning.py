@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.coded.domain import Domain
+from hedgerow.coded.joining import Join, Joining
 from hedgerow.coded.recoding import Recoding
 from hedgerow.models import conditioning
 from hedgerow.models.conditioning import Factor, TooRareError, completed
@@ -13,6 +14,7 @@ from hedgerow.models.expanded import Expanded
 from hedgerow.models.graphical.junction import plan
 from hedgerow.models.graphical.model import GraphicalModel
 from hedgerow.models.histograms import Histograms, Part
+from hedgerow.models.joined import Joined
 from hedgerow.models.records import Adjusted, Records, Target
 from hedgerow.models.segments import Segments
 from models_by_hand import models
@@ -99,7 +101,23 @@ def segments():
     return Segments(SMALL, ("a",), np.array([30.0, 50.0, 20.0]), pool, [], [], 7)
 
 
-MODELS = {"graphical": graphical, "expanded": expanded, "histograms": histograms, "segments": segments}
+def joined():
+    """a and b are one attribute inside: four combinations, and the rest."""
+    rng = np.random.default_rng(4)
+    joining = Joining(SMALL, {"a + b": Join({"a": 3, "b": 4}, np.array([[0, 1], [2, 3], [1, 1], [0, 0]]))})
+    structure = plan(joining.target(), [("a + b", "c")])
+    inside = GraphicalModel(structure, rng.normal(0, 1, structure.leaf_cells), 700.0)
+    rest = Histograms(Domain.of({"a": 3, "b": 4}), [Part(("a",), rng.random(3)), Part(("b",), rng.random(4))], 9.0)
+    return Joined(inside, joining, {"a + b": rest})
+
+
+MODELS = {
+    "graphical": graphical,
+    "expanded": expanded,
+    "histograms": histograms,
+    "segments": segments,
+    "joined": joined,
+}
 
 
 @pytest.mark.parametrize("kind", MODELS)

@@ -156,14 +156,14 @@ def test_structural_zeros_are_exact():
     domain = Domain.of({"a": 3, "b": 3, "c": 2})
     possible = np.array([[True, False, True], [True, True, False], [False, True, True]])
     noise = [measured(domain, ("a", "b"), np.full(9, 100), 10.0), measured(domain, ("b", "c"), np.full(6, 150), 10.0)]
-    fitted = fit(domain, noise, support={("a", "b"): possible})
+    fitted = fit(Domain(domain, {("a", "b"): possible}), noise)
     table = fitted.marginal(("a", "b"))
     assert (table[~possible] == 0).all()
     assert (table[possible] > 0).all()
     rows = fitted.draw(5000, np.random.default_rng(0))
     assert possible[rows["a"], rows["b"]].all()
     with refused("nothing-possible"):
-        fit(domain, noise, support={("a", "b"): np.zeros((3, 3), dtype=bool)})
+        fit(Domain(domain, {("a", "b"): np.zeros((3, 3), dtype=bool)}), noise)
 
 
 def test_the_start_shortens_the_search_and_changes_nothing_else():

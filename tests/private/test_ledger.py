@@ -267,9 +267,14 @@ def assert_no_flip_is_a_refund(data):
 
 @pytest.fixture(scope="module")
 def well_used(tmp_path_factory):
-    """A ledger with all that one can hold: debits with and without a journal, a look, a line that was cut short."""
+    """A ledger with all that one can hold: debits with and without a journal, a look, a period, a correction, a
+    line that was cut short.
+    """
     ledger = Ledger.create(tmp_path_factory.mktemp("ledger") / "l", "people", LIFETIME)
-    ledger.debit(RUN, whole(RUN), "independent", ROW, "a" * 32)
+    first = ledger.debit(RUN, whole(RUN), "independent", ROW, "a" * 32)
+    ledger.open_period("2026", Budget(3.0, 1e-8), "year")
+    ledger = Ledger(ledger.path)
+    ledger.replace(first.digest, ledger.debit(RUN, whole(RUN), "independent", ROW).digest, "wrong")
     ledger.note("evaluate")
     ledger.debit(RUN, whole(RUN), "independent", ROW)
     ledger.path.write_bytes(ledger.path.read_bytes()[:-7])

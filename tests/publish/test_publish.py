@@ -1,5 +1,6 @@
 """A published folder: it follows from the release and the publisher's words, and any change to it shows."""
 
+import csv
 import hashlib
 import html
 import json
@@ -7,6 +8,8 @@ import re
 import shutil
 import socket
 import zipfile
+from dataclasses import replace
+from xml.etree import ElementTree
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,7 +23,7 @@ from hypothesis import strategies as st
 from hedgerow.budget.amounts import Budget
 from hedgerow.errors import HedgerowError, visible
 from hedgerow.private.ledger import Ledger
-from hedgerow.publish import folder
+from hedgerow.publish import counts, folder
 from hedgerow.publish.documents import template
 from hedgerow.publish.facts import facts_of
 from hedgerow.publish.markdown import escaped, page_body
@@ -229,6 +232,32 @@ def test_a_name_never_leads_out_of_the_folder(copied):
         folder.verify(copied, Trust())
 
 
+def test_tables_of_counts_agree_and_say_what_is_known_of_their_error(made, tmp_path):
+    wanted = counts.of([["kind", "flag"], {"columns": ["flag", "size"]}, ["flag"]], "w")
+    held = replace(publication_of(made), counts=wanted)
+    folder.write(tmp_path / "f", held, made / "people.release")
+    assert folder.verify(tmp_path / "f", Trust())[3] is None
+    texts = [(tmp_path / "f" / name).read_text() for name in counts.names(wanted)]
+    tables = [list(csv.DictReader(text.splitlines())) for text in texts]
+    sums = []
+    for rows in tables:
+        of_flag = dict.fromkeys(row["flag"] for row in rows)
+        sums.append([sum(float(row["count"]) for row in rows if row["flag"] == flag) for flag in of_flag])
+    for each in sums[1:]:
+        assert each == pytest.approx(sums[0], abs=0.1)
+    assert all(float(row["noise_std"]) > 0 for row in tables[2])  # measured by itself
+    assert all(row["noise_std"] == "" for row in tables[0])  # independent measures no pair
+    (tmp_path / "f" / "counts" / "001.csv").write_text("kind,count\n")
+    sealed(tmp_path / "f")
+    with refused("numbers-not-confirmed", "counts/001.csv"):
+        folder.verify(tmp_path / "f", Trust())
+    for bad in ([], [[]], ["kind"], [["kind", "kind"]], {"a": 1}, [[1]]):
+        with refused("bad-workload"):
+            counts.of(bad, "w")
+    with refused("unknown-column"):
+        counts.table(held.release, ("nobody",))
+
+
 # ------------------------------------------------------------ the publisher's words
 
 
@@ -345,6 +374,16 @@ def test_catalogues_name_the_files_that_are_there(made):
     ]
 
 
+def test_ddi_names_every_column_and_its_values(made):
+    root = ElementTree.parse(made / "folder" / "ddi.xml").getroot()
+    space = {"d": "ddi:codebook:2_5"}
+    variables = root.findall("d:dataDscr/d:var", space)
+    assert [each.get("name") for each in variables] == ["kind", "flag", "size", "part", "day", "when", "key"]
+    values = [each.text for each in variables[0].findall("d:catgry/d:catValu", space)]
+    assert values == ["'=a", "'-b", "c|d", "<script>", "it's", "-8"]
+    assert root.findtext("d:fileDscr/d:fileTxt/d:dimensns/d:caseQnty", namespaces=space) == str(ROWS)
+
+
 def test_the_formats_own_validators_agree(made):
     """hedgerow[validators]"""
     frictionless = pytest.importorskip("frictionless")
@@ -360,7 +399,10 @@ def test_the_formats_own_validators_agree(made):
 # ------------------------------------------------------------ the command
 
 
-def test_publish_and_verify_on_the_command_line(made, tmp_path, hedgerow):
+def test_publish_and_verify_on_the_command_line(made, tmp_path, server):
+    def hedgerow(*words):
+        return server.run(words, tmp_path)
+
     Ledger.create(tmp_path / "l", "people", Budget(4.0, 1e-8))
     (tmp_path / "publisher.yaml").write_text(yaml.safe_dump(ANSWERS))
     shutil.copy(made / "people.release", tmp_path)
@@ -384,8 +426,9 @@ def test_every_branch_of_every_template_asks_for_facts_that_exist(made):
     known = facts_of(publication_of(made))
     inside = {key for value in known.values() if isinstance(value, list) for each in value for key in each}
     inside |= {key for table in known["tables"] for each in table["columns_of_table"] for key in each}
-    listed = {"doubt", "note", "mark", "meaning", "replaced", "assertion", "column", "share", "departure"}
-    presence = {"present", "spent_epsilon", "spent_delta", "cap_said"}
+    listed = {"doubt", "note", "mark", "meaning", "names", "attribute", "column", "share", "departure", "quantity"}
+    listed |= {"measured", "distance", "counts_file", "counts_of"}
+    presence = {"present", "opened", "spent_epsilon", "spent_delta", "cap_epsilon", "cap_delta"}
     for name in ("statement.md", "README.md", "datasheet.md", "codebook.md", "registry.md"):
         asked = set(re.findall(r"\{([a-z_]+)\}|^::(?:if|each) ([a-z_]+)$", template(name), re.M))
         assert {a or b for a, b in asked} <= known.keys() | inside | listed | presence, name

@@ -64,6 +64,13 @@ def test_a_release_reads_back_and_verifies(release, saved):
     assert release.certificate.spent == release.certificate.whole
 
 
+def test_a_budget_of_whole_numbers_reads_back(tmp_path):
+    table = pa.table({"sex": ["f", "m"] * 50})
+    schema = hr.Schema.from_dict({"columns": {"sex": {"type": "category", "values": ["f", "m"]}}})
+    hr.synthesize(table, schema, hr.Budget(1, 0), "independent").save(tmp_path / "whole.release")
+    assert hr.Release.load(tmp_path / "whole.release").certificate.budget.epsilon == 1
+
+
 def test_saving_twice_gives_the_same_bytes(release, saved, tmp_path):
     release.save(tmp_path / "again.release")
     assert saved.read_bytes() == (tmp_path / "again.release").read_bytes()
@@ -102,7 +109,13 @@ def test_books_in_rho_have_no_second_opinion_of_choices():
         (lambda c: c["charges"][0].update(scale=c["charges"][0]["scale"] * 2), ("charge-other-noise",)),
         (lambda c: c["charges"][0].update(sensitivity=0.5), ("certificate-not-recomputed", '"charges"')),
         (lambda c: c["charges"][0]["weights"].pop(), ("charge-weights",)),
-        (lambda c: c["charges"].append(c["charges"][1]), ("certificate-overspent",)),
+        (lambda c: c["charges"].insert(1, c["charges"][1]), ("certificate-overspent",)),
+        (lambda c: c["charges"].append(c["charges"][1]), ("charge-early-quality",)),
+        (lambda c: c["charges"].pop(), ("certificate-and-draw",)),
+        (lambda c: c.pop("drawn"), ("certificate-and-draw",)),
+        (lambda c: c["drawn"].update(host=1), ("certificate-not-recomputed", '"drawn"')),
+        (lambda c: c["charges"][-1]["queries"][0].update(cells=1), ("charge-undeclared-attributes",)),
+        (lambda c: c["charges"][-1]["queries"].pop(), ("charge-weights",)),
         (lambda c: c.update(charges=[]), ("certificate-without-charges",)),
         (lambda c: c.update(rows_per_person=1, unit="person"), ("certificate-and-schema",)),
         (lambda c: c.update(rows_per_person=7), ("certificate-and-schema",)),

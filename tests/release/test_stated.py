@@ -57,7 +57,7 @@ def table(rows=600):
 def test_a_run_that_stops_early_states_the_guarantee_of_all_that_it_was_given(tmp_path, delta, capsys):
     """Smith and Thakurta's filter bounds the whole; what was spent is chosen by answers, and no bound by itself."""
     budget = hr.Budget(1.0, delta)
-    release = hr.synthesize(table(), SCHEMA, budget, StopsEarly())
+    release = hr.synthesize(table(), SCHEMA, budget, StopsEarly(), quality=0)
     stated = guarantee(whole(budget), delta)
     assert release.certificate.spent.units < release.certificate.whole.units
     assert release.guarantee == stated
@@ -78,7 +78,7 @@ def test_a_run_that_stops_early_states_the_guarantee_of_all_that_it_was_given(tm
 
 
 def test_a_certificate_cannot_state_the_smaller_guarantee_of_what_was_spent(tmp_path):
-    release = hr.synthesize(table(), SCHEMA, hr.Budget(1.0), StopsEarly())
+    release = hr.synthesize(table(), SCHEMA, hr.Budget(1.0), StopsEarly(), quality=0)
     release.save(tmp_path / "x.release")
     smaller = guarantee(release.certificate.spent, 1e-9)
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from hedgerow.audit.replay import Violation
 from hedgerow.coded.domain import CodedTable, Domain, IntArray
+from hedgerow.coded.joining import Join
 from hedgerow.coded.query import MarginalQuery, Query, TreeQuery, total_query
 from hedgerow.private.engines.elsewhere import TAKES, takes_location
 from hedgerow.private.engines.engine import Engine
@@ -151,6 +152,14 @@ def sample_queries(domain: Domain) -> Iterator[Query]:
     yield MarginalQuery(
         domain, ("age", "flag"), levels={"age": decade}, blocks=np.arange((decade[-1] + 1) * domain["flag"].size) // 5
     )
+    join = Join({"hours": domain["hours"].size, "grade": domain["grade"].size}, np.array([[0, 1], [1, 0], [3, 1]]))
+    yield MarginalQuery(domain, ("hours and grade",), joins={"hours and grade": join})
+    yield MarginalQuery(
+        domain,
+        ("hours and grade", "flag"),
+        levels={"hours and grade": np.array([0, 1, 1, 2])},
+        joins={"hours and grade": join},
+    )
     yield sample_tree(domain, label="grade")
     yield sample_tree(domain, label=None)
 
@@ -168,8 +177,8 @@ def reference_cells(query: Query, coded: CodedTable) -> IntArray:
     rows = len(next(iter(coded.values())))
     cells = np.zeros(rows, dtype=np.int64)
     if isinstance(query, MarginalQuery):
-        for name, level, size in zip(query.attributes, query.levels, query.shape, strict=True):
-            codes = coded[name].astype(np.int64)
+        for name, join, level, size in zip(query.attributes, query.joins, query.levels, query.shape, strict=True):
+            codes = coded[name].astype(np.int64) if join is None else _joined(join, coded)
             cells = cells * size + (codes if level is None else level[codes])
         return cells if query.blocks is None else query.blocks[cells]
     for row in range(rows):
@@ -178,6 +187,12 @@ def reference_cells(query: Query, coded: CodedTable) -> IntArray:
             node = int(query.child[node]) + int(coded[query.splits_on[query.split[node]]][row])
         cells[row] = query.child[node]
     return cells if query.label is None else cells * query.label_size + coded[query.label]
+
+
+def _joined(join: Join, coded: CodedTable) -> IntArray:
+    lines = {tuple(line): number for number, line in enumerate(join.combinations.tolist())}
+    rows = zip(*(coded[name].tolist() for name in join.members), strict=True)
+    return np.array([lines.get(row, len(lines)) for row in rows], dtype=np.int64)
 
 
 def occupied(answer: Exact[IntArray | SparseCounts], query: Query, law: str) -> tuple[IntArray, IntArray]:

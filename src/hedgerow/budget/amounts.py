@@ -66,6 +66,8 @@ class Budget:
                 f"delta must be at least 0 and below 1, got {self.delta}. "
                 "Hint: keep it far below 1 divided by the number of people; the default is 1e-9.",
             )
+        object.__setattr__(self, "epsilon", float(self.epsilon))  # a certificate spells 1 and 1.0 alike
+        object.__setattr__(self, "delta", float(self.delta))
 
     def _implied(self, rho: float | None, mu: float | None) -> float:
         """The ε that ρ or μ promises at this δ, by the exact conversions of `hedgerow.budget.accounting`."""

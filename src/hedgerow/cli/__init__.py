@@ -19,7 +19,8 @@ _asked_to_end: list[int] = []
 def main() -> None:
     """Run a command; one clear sentence on stderr if it cannot be done.
 
-    Exit codes: 0 done, 2 the input or a limit is at fault, 3 a look found misfits, 1 our fault, 130 stopped by Ctrl-C.
+    Exit codes: 0 done, 2 the input or a limit is at fault, 3 a look found misfits, 4 the release is not as good as the
+    schema demands, 1 our fault, 130 stopped by Ctrl-C.
     An unexpected error is named by its type and place alone, because its text could quote a private row.
     """
     _asked_to_end.clear()

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from hedgerow import __version__
+from hedgerow.cli.ask import ask
 from hedgerow.cli.audit import audit
 from hedgerow.cli.compare import compare
 from hedgerow.cli.demo import demo
@@ -14,6 +15,7 @@ from hedgerow.cli.evaluate import evaluate
 from hedgerow.cli.example import example
 from hedgerow.cli.ledger import app as ledger
 from hedgerow.cli.methods import methods
+from hedgerow.cli.plan import plan
 from hedgerow.cli.preset import app as preset
 from hedgerow.cli.publish import publish
 from hedgerow.cli.sample import sample
@@ -47,5 +49,5 @@ def root(
     """Turn a private table into a synthetic one that anyone may read, under differential privacy."""
 
 
-for command in (synth, sample, verify, publish, evaluate, compare, methods, audit, example, demo):
+for command in (plan, synth, sample, ask, verify, publish, evaluate, compare, methods, audit, example, demo):
     app.command()(command)

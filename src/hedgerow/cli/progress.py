@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from hedgerow.cli.doubts import warn
 from hedgerow.progress import Limits, Progress
 
 
@@ -31,6 +32,9 @@ class TerminalProgress(Progress):
             spent = self.phases.setdefault(name, {"wall_s": 0.0, "cpu_s": 0.0})
             spent["wall_s"] = round(spent["wall_s"] + time.perf_counter() - wall, 3)
             spent["cpu_s"] = round(spent["cpu_s"] + time.process_time() - cpu, 3)
+
+    def warn(self, text: str) -> None:
+        warn([text])
 
     def step(self, count: int = 1) -> None:
         if self._bar is not None:

@@ -27,6 +27,9 @@ def publish(
     ledger: Annotated[
         Path | None, typer.Option(help="The dataset's ledger, whose sum goes into the statement.")
     ] = None,
+    tables: Annotated[
+        Path | None, typer.Option(help="A workload file: tables of counts to write beside the rows, with their errors.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="The seed that the table was drawn with.")] = 0,
     statement: Annotated[
         list[Path] | None,
@@ -47,9 +50,10 @@ def publish(
     Everything in it follows from the release and from your words; hedgerow verify FOLDER checks it.
     """
     from hedgerow.cli.progress import TerminalProgress
+    from hedgerow.private.explaining import statement as ledger_statement
     from hedgerow.private.ledger import Ledger, confirm_entry
     from hedgerow.progress import Limits
-    from hedgerow.publish import folder
+    from hedgerow.publish import counts, folder
     from hedgerow.publish.publication import Publication, Table, made_with
     from hedgerow.publish.publisher import load
     from hedgerow.release.bundle import Release, Trust
@@ -71,11 +75,13 @@ def publish(
         raise ReleaseError("no-guarantee", f'"{release}" carries no privacy guarantee; it was not published.')
     said = None
     if ledger is not None:
-        confirm_entry(ledger, loaded.certificate.ledger)
-        said = Ledger(ledger).statement()
-    rows = loaded.estimated_rows if table is None else folder.rows_of(table, loaded)
-    named = re.sub("[^A-Za-z0-9_-]+", "-", (table or release).stem).strip("-") or "synthetic"
-    publication = Publication(loaded, f"{named}.release", (Table(named, rows, seed),), facts, said, made_with())
+        named = loaded.certificate.ledger
+        confirm_entry(ledger, named)
+        said = ledger_statement(Ledger(ledger), None if named is None else named["hash"])
+    rows = loaded.expected_rows() if table is None else folder.rows_of(table, loaded)
+    stem = re.sub("[^A-Za-z0-9_-]+", "-", (table or release).stem).strip("-") or "synthetic"
+    wanted = () if tables is None else counts.read(tables)
+    publication = Publication(loaded, f"{stem}.release", (Table(stem, rows, seed),), facts, said, made_with(), wanted)
     with TerminalProgress(Limits(), quiet).phase("write the folder"):
         names = folder.write(
             out, publication, release, given=table, key=sign, translations=_translations(statement or [])

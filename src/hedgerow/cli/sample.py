@@ -14,7 +14,8 @@ from hedgerow.errors import counted
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from hedgerow.release.bundle import Release
+    from hedgerow.progress import Progress
+    from hedgerow.release.bundle import Release, Trust
 
 
 def sample(
@@ -24,6 +25,10 @@ def sample(
     ],
     rows: Annotated[str | None, typer.Option(help="For example 1e9. Default: the noisy estimate.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Another seed gives other rows.")] = 0,
+    tables: Annotated[
+        int | None,
+        typer.Option(min=2, help="So many tables, OUT-1 …: what varies between them is what each may be wrong by."),
+    ] = None,
     where: Annotated[
         str | None,
         typer.Option(help="Rows that meet a condition as in SQL, drawn given it: \"age < 30 AND income = '>50K'\"."),
@@ -52,6 +57,14 @@ def sample(
     wanted = None if rows is None else count(rows)
     progress = TerminalProgress(Limits(), quiet)
     into_folder = not out.suffix or os.path.isdir(out)
+    if tables is not None:
+        if into_folder or where is not None or given is not None:
+            raise OptionError(
+                "tables-with-others",
+                "--tables draws whole tables into files that are numbered; it takes no folder, --where or --given.",
+            )
+        _tables(release, trust, out, tables, wanted, seed, overwrite, progress)
+        return
     if given is not None and (into_folder or wanted is not None or where is not None):
         raise OptionError(
             "given-with-others", "--given completes the rows of a table, into one file; it takes no --rows or --where."
@@ -70,6 +83,32 @@ def sample(
     print(f"{out}: {counted(written, 'synthetic row')}{'' if where is None else _share(loaded, where)}")
     if given is not None:
         print("What was given comes back as it is: the guarantee does not cover it.")
+
+
+def _tables(
+    release: Path,
+    trust: Trust,
+    out: Path,
+    count: int,
+    rows: int | None,
+    seed: int,
+    overwrite: bool,
+    progress: Progress,
+) -> None:
+    """Several tables, in files that are numbered."""
+    from hedgerow.release.bundle import Release
+    from hedgerow.release.files import TABLE_SUFFIXES, write_table
+    from hedgerow.run.outputs import check_outputs
+
+    paths = [out.with_name(f"{out.stem}-{number + 1}{out.suffix}") for number in range(count)]
+    check_outputs([(path, TABLE_SUFFIXES) for path in paths], {"release": release}, overwrite=overwrite)
+    loaded = Release.load(release, **trust._asdict())
+    warning = " ".join(loaded.certificate.statements()) if loaded.certificate.void else None
+    with progress.phase("draw tables", count):
+        for path, drawn in zip(paths, loaded.tables(count, rows, seed), strict=True):
+            write_table(path, loaded.encoding.arrow_schema, [drawn], warning, replace=overwrite)
+            progress.step()
+    print(f"{paths[0]} … {paths[-1].name}: {counted(count, 'table')}")
 
 
 def _share(release: Release, where: str) -> str:

@@ -92,6 +92,7 @@ def check(
     from hedgerow.errors import OptionError, counted, unread
     from hedgerow.schema import Schema
     from hedgerow.schema.presets import find
+    from hedgerow.schema.rules.words import explained
 
     if private is not None:
         from hedgerow.run.outputs import check_outputs
@@ -105,6 +106,9 @@ def check(
     said = find(tuple(schema))
     for note in () if said is None else said.notes:
         print(note)
+    declared.check_rules()
+    for sentence in explained(declared):
+        print(sentence)
     named = " ".join(schema)
     columns = counted(len(declared.columns), "column")
     if table is None:

@@ -27,7 +27,7 @@ from hedgerow.cli.options import (
     size,
 )
 from hedgerow.cli.runs import wanted
-from hedgerow.errors import OptionError, counted, unread, visible
+from hedgerow.errors import AcceptanceError, OptionError, counted, listing, unread, visible
 from hedgerow.progress import Limits, peak_rss_mb
 
 if TYPE_CHECKING:
@@ -62,7 +62,10 @@ def synth(
     ] = None,
     file: FileKeys = None,
     delta: Delta = 1e-9,
-    method: Annotated[str | None, typer.Option("-m", "--method", help="See: hedgerow methods.")] = None,
+    method: Annotated[
+        str | None,
+        typer.Option("-m", "--method", help="See: hedgerow methods. Of several, hedge,mst, one is chosen privately."),
+    ] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="Method option, option=value; repeatable.")] = None,
     workload: Annotated[
         str | None, typer.Option(help="Marginals that matter: a degree (1, 2, 3) or a file; for methods that ask.")
@@ -85,6 +88,9 @@ def synth(
         Path | None, typer.Option(dir_okay=False, help="A page (.html) about the release; may be published.")
     ] = None,
     ledger: Annotated[Path | None, typer.Option(help="Lifetime ledger of the dataset; refuses overspend.")] = None,
+    period: Annotated[
+        str | None, typer.Option(help="The ledger's period to debit (default: the one that was opened last).")
+    ] = None,
     sign: Annotated[
         Path | None,
         typer.Option(exists=True, dir_okay=False, help="Ed25519 private key (PEM) to sign the release with."),
@@ -102,6 +108,12 @@ def synth(
         list[str] | None,
         typer.Option(help="A column whose values need not fit what is declared; the run then goes on; repeatable."),
     ] = None,
+    quality: Annotated[
+        float | None,
+        typer.Option(
+            help="Part of the budget that measures how far the synthetic table is from the private one (default 0.05)."
+        ),
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a run that was stopped, without paying again.")
     ] = False,
@@ -118,6 +130,7 @@ def synth(
     """Make a synthetic table and its release from a private table."""
     from hedgerow.budget.amounts import Budget
     from hedgerow.methods import DEFAULT
+    from hedgerow.private.discovery import SHARE_OF_QUALITY
     from hedgerow.run import Outputs, Request
     from hedgerow.schema.presets import find
 
@@ -138,11 +151,13 @@ def synth(
                 file=file_keys(file),
                 public=public,
                 ledger=None if dry_run else ledger,
+                period=period,
                 limits=Limits(size(max_memory), None if max_time is None else seconds(max_time)),
                 seed=seed,
                 unsafe_noise_seed=unsafe_noise_seed,
                 resume=resume and not dry_run,
                 allow_misfits=tuple(allow_misfits or ()),
+                quality=SHARE_OF_QUALITY if quality is None else quality,
                 outputs=None
                 if dry_run
                 else Outputs(
@@ -218,8 +233,16 @@ def _make(checked: Checked, files: Outputs, claim: Claim, as_json: bool, quiet: 
     with _paid_answers(claim):
         made = checked.release(progress)
         # the release comes first: a budget spent without it would be lost
-        made.save(files.release, sign_with=files.key, overwrite=files.overwrite)
+        place = files.refused if made.missed else files.release
+        made.save(place, sign_with=files.key, overwrite=files.overwrite)
     claim.settle()
+    if made.missed:
+        raise AcceptanceError(
+            "not-accepted",
+            f"the release misses what its schema accepts ({listing(made.missed)}; what counts is the upper end of 90 % "
+            f'certainty). No table was written. The release is kept as "{place}", and what it cost stays spent. Hint: '
+            "hedgerow plan says what another ε, fewer columns or wider bins would give.",
+        )
     if request.resume:
         _hint("whether the table is the same was not checked; answers that were paid for before are used as they are.")
     with progress.phase("draw rows"), _paid_release(files.sampling(request.seed)), writing(files.table):
@@ -252,11 +275,16 @@ def _make(checked: Checked, files: Outputs, claim: Claim, as_json: bool, quiet: 
 
 def _unfitting(made: Release, epsilon: float) -> list[str]:
     """What does not fit the schema, as far as the look could see."""
+    from hedgerow.schema.fits import rules_by_name
+
     found = made.misfits
     if found is None:
         return []
+    rules = rules_by_name(made.schema)
     said = [
-        f'{each.said} of the values of "{each.column}" fit nothing declared; they are {_fate(made, each.column)}.'
+        f"{each.said} of the rows break {rules[each.column]}; they were recoded, each by itself, to what it allows."
+        if each.column in rules
+        else f'{each.said} of the values of "{each.column}" fit nothing declared; they are {_fate(made, each.column)}.'
         for each in found.seen
     ]
     if not found.sees(made.schema.max_misfits):
@@ -275,7 +303,7 @@ def _rows_out(files: Outputs, made: Release) -> int | None:
     """As many as were typed, or the noisy estimate, within what a contest allows."""
     if files.most_rows is None or files.rows is not None:
         return files.rows
-    return min(made.estimated_rows, files.most_rows)
+    return min(made.expected_rows(), files.most_rows)
 
 
 @contextmanager
@@ -375,7 +403,7 @@ def _rehearse(request: Request, rows: int, as_json: bool, quiet: bool) -> None:
         "noisy answers asks other questions of real rows."
     )
     for allotment in checked.allotments:
-        print(f"  beforehand {allotment}")
+        print(f"  set aside {allotment}")
     for step in steps:
         print(f"  {step['purpose']:9} {_asked(step)}, {step['share']:.1%} of the budget")
 
@@ -395,7 +423,7 @@ def _step(charge: Charge, certificate: Certificate) -> dict[str, Any]:
     }
     if charge.mechanism == "exponential":
         return step | {"epsilon": charge.scale}
-    weights = (1.0,) if charge.purpose == "score" else charge.weights  # all scores get the same noise
+    weights = (1.0,) if charge.purpose in ("score", "quality") else charge.weights  # all scores get the same noise
     return step | {"least_noise": charge.scale / max(weights), "most_noise": charge.scale / min(weights)}
 
 
@@ -406,6 +434,8 @@ def _asked(step: dict[str, Any]) -> str:
     noise = f"{step['least_noise']:.3g}"
     if step["most_noise"] > step["least_noise"] * 1.001:
         noise += f" to {step['most_noise']:.3g}"
+    if step["purpose"] == "quality":
+        return f"{counted(step['queries'], 'distance')} from the synthetic table: {step['mechanism']} noise {noise}"
     what = f"{counted(step['queries'], 'query', 'queries')}, {counted(step['cells'], 'cell')}"
     if not step["cells"]:
         what = "an open category" if step["purpose"] == "discover" else f"scores of {candidates}"

@@ -27,6 +27,9 @@ CodedTable: TypeAlias = dict[str, Codes]
 Counts: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.int64]
 
+Support: TypeAlias = Mapping[Marginal, npt.NDArray[np.bool_]]
+"""For some marginals, which cells can occur at all, shaped by the attributes' sizes."""
+
 
 @dataclass(frozen=True)
 class Attribute:
@@ -53,10 +56,12 @@ class Attribute:
 
 
 class Domain:
-    """An ordered set of attributes."""
+    """An ordered set of attributes, and which combinations of their codes can occur at all, where somebody said."""
 
-    def __init__(self, attributes: Iterable[Attribute]):
+    def __init__(self, attributes: Iterable[Attribute], support: Support | None = None):
         self.attributes: tuple[Attribute, ...] = tuple(attributes)
+        self.support: Support = support or {}
+        """Public: for some marginals the cells that can occur; the others are structural zeros."""
         self._index = {attribute.name: index for index, attribute in enumerate(self.attributes)}
         self._sizes = {attribute.name: attribute.size for attribute in self.attributes}
         if len(self._index) != len(self.attributes):
@@ -115,6 +120,15 @@ class Domain:
     def cells(self, marginal: Sequence[str]) -> int:
         """How many cells the marginal has, exactly (a Python integer, so it cannot overflow)."""
         return math.prod(self.shape(marginal))
+
+    def kinds(self, name: str) -> IntArray:
+        """Codes of an attribute that the support does not tell apart share a number."""
+        found: IntArray = np.zeros(self[name].size, dtype=np.int64)
+        for marginal, possible in self.support.items():
+            if name in marginal:
+                slices = np.moveaxis(possible, marginal.index(name), 0).reshape(len(found), -1)
+                found = np.unique(np.column_stack([found, slices]), axis=0, return_inverse=True)[1].reshape(-1)
+        return found
 
     def marginals(self, degree: int) -> Iterator[Marginal]:
         """Every marginal of exactly `degree` attributes, in domain order."""

@@ -17,15 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 from hedgerow.coded.domain import Counts, Domain, IntArray, Marginal
+from hedgerow.coded.joining import Join
 from hedgerow.errors import HedgerowError
 
 
 class MarginalQuery:
     """Counts over a marginal, optionally coarsened and then aggregated.
 
-    A row's codes are first mapped attribute by attribute (`levels`, e.g. a merged domain or a nested
-    coarsening), the resulting cell is numbered in row-major order over `shape` (the last attribute runs
-    fastest), and that number may be mapped to a block (`blocks`, e.g. a partition; −1: the row counts nowhere).
+    Where an attribute is a join (`joins`), its code is made from those of its members, which the domain has. A row's
+    codes are then mapped attribute by attribute (`levels`, e.g. a merged domain or a nested coarsening), the resulting
+    cell is numbered in row-major order over `shape` (the last attribute runs fastest), and that number may be mapped to
+    a block (`blocks`, e.g. a partition; −1: the row counts nowhere).
     """
 
     def __init__(
@@ -35,11 +37,20 @@ class MarginalQuery:
         *,
         levels: Mapping[str, npt.ArrayLike] | None = None,
         blocks: npt.ArrayLike | None = None,
+        joins: Mapping[str, Join] | None = None,
     ):
         self.attributes: Marginal = marginal
-        if domain.marginal(marginal) != marginal:
+        joined = joins or {}
+        self.joins: tuple[Join | None, ...] = tuple(map(joined.get, marginal))
+        held = [joined[name].members if name in joined else (name,) for name in marginal] if joined else []
+        first = tuple(names[0] for names in held) if joined else marginal
+        self.reads: Marginal = tuple(name for names in held for name in names) if joined else marginal
+        """The attributes of the rows that the query looks at: its own, and the members of joins."""
+        if domain.marginal(first) != first or len(set(self.reads)) != len(self.reads):
             raise HedgerowError("bad-marginal", f"the attributes of {marginal} must be distinct and in domain order.")
-        self.base_shape = domain.shape(marginal)
+        self.base_shape = _shape_of_joins(domain, marginal, joined) if joined else domain.shape(marginal)
+        self.sizes = dict(zip(self.reads, domain.shape(self.reads) if joined else self.base_shape, strict=True))
+        """The attributes that this query reads, with their sizes."""
         given = dict(levels or {})
         if not set(given) <= set(marginal):
             raise HedgerowError("bad-levels", f"levels are given for attributes outside {marginal}.")
@@ -54,11 +65,6 @@ class MarginalQuery:
         self.blocks: IntArray | None = None
         if blocks is not None:
             self.blocks = _map(blocks, math.prod(self.shape), lowest=-1)
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """The attributes that this query reads, with their sizes."""
-        return dict(zip(self.attributes, self.base_shape, strict=True))
 
     @property
     def cells(self) -> int:
@@ -82,10 +88,13 @@ class MarginalQuery:
     @cached_property
     def description(self) -> dict[str, Any]:
         """What the certificate says of this query: attributes, cells, and a digest of any aggregation."""
-        about: dict[str, Any] = {"attributes": list(self.attributes), "cells": self.cells}
+        about: dict[str, Any] = {"attributes": list(self.reads), "cells": self.cells}
         maps = [*self.levels, self.blocks]
-        if any(mapping is not None for mapping in maps):
+        joins = [join for join in self.joins if join is not None]
+        if joins or any(mapping is not None for mapping in maps):
             digest = hashlib.sha256()
+            for join in joins:
+                digest.update(join.digest)
             for mapping in maps:
                 digest.update(b"-" if mapping is None else mapping.astype("<i8").tobytes())
             about["aggregation"] = digest.hexdigest()[:32]
@@ -93,7 +102,7 @@ class MarginalQuery:
 
     def __repr__(self) -> str:
         aggregated = ", aggregated" if "aggregation" in self.description else ""
-        return f"MarginalQuery({' × '.join(self.attributes) or 'total'}{aggregated})"
+        return f"MarginalQuery({' × '.join(self.reads) or 'total'}{aggregated})"
 
 
 class TreeQuery:
@@ -165,6 +174,15 @@ Query = MarginalQuery | TreeQuery
 def total_query(domain: Domain) -> MarginalQuery:
     """The query with one cell that every row reaches: the number of rows."""
     return MarginalQuery(domain, ())
+
+
+def _shape_of_joins(domain: Domain, marginal: Marginal, joins: Mapping[str, Join]) -> tuple[int, ...]:
+    for join in joins.values():
+        if domain.shape(join.members) != tuple(join.sizes.values()):
+            raise HedgerowError(
+                "another-domain", f"the join of {' × '.join(join.members)} was made for another domain."
+            )
+    return tuple(joins[name].size if name in joins else domain[name].size for name in marginal)
 
 
 def _map(values: npt.ArrayLike, size: int, lowest: int) -> IntArray:

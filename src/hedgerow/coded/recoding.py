@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from hedgerow.coded.domain import Attribute, CodedTable, Domain, IntArray
+from hedgerow.coded.domain import Attribute, CodedTable, Domain, IntArray, Marginal
+from hedgerow.coded.query import MarginalQuery
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +28,18 @@ class Recoding:
                 attributes.append(attribute)
             else:
                 attributes.append(Attribute(attribute.name, int(mapping.max()) + 1, _ordered(attribute, mapping)))
-        return Domain(attributes)
+        return Domain(attributes, {marginal: self._merged(marginal) for marginal in self.domain.support})
+
+    def _merged(self, marginal: Marginal) -> npt.NDArray[np.bool_]:
+        """Which merged cells can occur: those that hold a cell that can."""
+        possible = self.domain.support[marginal]
+        for axis, name in enumerate(marginal):
+            if name in self.maps:
+                mapping = self.maps[name]
+                merged = np.zeros((int(mapping.max()) + 1, *np.delete(possible.shape, axis)), dtype=bool)
+                np.logical_or.at(merged, mapping, np.moveaxis(possible, axis, 0))
+                possible = np.moveaxis(merged, 0, axis)
+        return possible
 
     def rows(self, table: CodedTable) -> CodedTable:
         """Coded rows under the recoded domain."""
@@ -35,6 +48,19 @@ class Recoding:
             name: self.maps[name][codes].astype(target[name].dtype) if name in self.maps else codes
             for name, codes in table.items()
         }
+
+    def translated(self, query: MarginalQuery) -> MarginalQuery:
+        """A query about the recoded domain, asked of the original one."""
+        if self.maps.keys().isdisjoint(query.attributes):
+            return query
+        levels: dict[str, npt.ArrayLike] = {}
+        for name, level in zip(query.attributes, query.levels, strict=True):
+            mapping = self.maps.get(name)
+            if mapping is not None:
+                levels[name] = mapping if level is None else level[mapping]
+            elif level is not None:
+                levels[name] = level
+        return MarginalQuery(self.domain, query.attributes, levels=levels, blocks=query.blocks)
 
 
 def _ordered(attribute: Attribute, mapping: IntArray) -> int | None:

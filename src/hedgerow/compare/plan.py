@@ -159,6 +159,7 @@ class Plan:
             unsafe_noise_seed=unsafe,
             journal=paid,
             resume=paid is not None and paid.exists(),
+            quality=0.0,  # a comparison sees the rows themselves
         )
 
     def paired(self, run: int) -> tuple[int, int | None]:

@@ -1,16 +1,17 @@
 """Hedge: measure at the resolution that the budget can pay for, and believe it no more than its noise allows.
 
-A select–measure–generate loop like AIM (McKenna, Mullins, Sheldon, Miklau 2022), with six changes. Single columns are
-denoised and their rare codes merged before anything else; marginals are measured in blocks of like mass, so many that
-noise does not drown them; the fit stays near independent columns where the answers are mostly noise; several marginals
-are measured a round where many are planned; where a model over everything at once is small, all of the workload is
-measured in one go; and where the budget is large, pairs that no model can hold are measured last and given to its rows.
+A select–measure–generate loop like AIM (McKenna, Mullins, Sheldon, Miklau 2022), with seven changes. Single columns are
+denoised, those that are nearly functions of each other joined, rare codes merged before anything else; marginals are
+measured in blocks of like mass, so many that noise does not drown them; the fit stays near independent columns where
+the answers are mostly noise; several marginals are measured a round where many are planned; where a model over
+everything at once is small, all of the workload is measured in one go; and where the budget is large, pairs that no
+model can hold are measured last and given to its rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -26,8 +27,9 @@ from hedgerow.methods.option import Options, option
 from hedgerow.methods.privsyn import trade_off
 from hedgerow.methods.shared import options
 from hedgerow.methods.shared.blocks import FEWEST_BLOCKS, offer_blocks
-from hedgerow.methods.shared.columns import Columns
+from hedgerow.methods.shared.columns import Columns, coarser
 from hedgerow.methods.shared.coverings import covering, pairs_of
+from hedgerow.methods.shared.joins import find_joins
 from hedgerow.methods.shared.public import Relations, forest
 from hedgerow.methods.shared.rounds import Offer, Round, Rounds, Strategy, adapted, drawn_by_lot
 from hedgerow.methods.shared.start import first_measurements, measure_one_ways
@@ -41,6 +43,14 @@ from hedgerow.models.model import Model
 from hedgerow.models.records import Adjusted, Target, shares_of
 from hedgerow.progress import Limits, Progress
 
+LEAST_SIZE, LARGEST_SIZE = 4.0, 32.0
+TIMES_ALL_PAIRS = 5.0
+"""The largest model in MB, where nobody says otherwise: five times the cells of all pairs. With few columns no model
+needs more than the least; 128 MB took three times the time of 32 and was no better where both were tried."""
+MEMORY_A_SIZE = 32.0
+"""Memory that a model of this size and its fit take, at most, in sizes."""
+ROOMY = 5_000
+"""Cells of all pairs up to which merging codes saves no room worth having."""
 LEAST_SHARE = 0.05
 """The single columns' part of the budget, at least."""
 FEW_CODES = 16
@@ -49,7 +59,7 @@ MOST_PICKS_FACTOR = 4.0
 MOST_ROUNDS = 64
 FEWEST_ROUNDS = 16
 """Rounds that are planned; where there are more picks, a round makes several."""
-MARGINALS_IN_ALL = 250_000
+MARGINALS_IN_ALL = 150_000
 """Marginals that all rounds together go through, about: where each has many, there are fewer rounds, but not fewest."""
 MOST_NOISE_SHARE = 0.5
 """Views, and pairs outside the model, are measured where their expected noise is at most this part of the rows."""
@@ -78,7 +88,7 @@ class Hedge(Options, Strategy):
     noise: float = option(
         0.25, "expected noise of a marginal as a part of the rows, at most: larger means more blocks", above=0
     )
-    size: float = options.size(4.0)
+    size: float = options.size(0.0, ", reached as the budget is spent; 0: 4 to 32, as the columns need")
     accounting: str = options.accounting()
 
     about: ClassVar[About] = About(
@@ -86,7 +96,7 @@ class Hedge(Options, Strategy):
         title="Hedged measurements",
         summary="Measures marginals at the resolution that the budget can pay for, and shrinks what is mostly noise.",
         argument=(
-            "Merged codes, blocks, candidates, budgets and the number of picks are made from earlier noisy answers and "
+            "Joined columns, merged codes, blocks, candidates and budgets are made from earlier noisy answers and "
             "public quantities. A row lies in one block of a partition, so its counts move by at most θ and so does "
             "their L1 distance from the model, on which the exponential mechanism chooses; every pick is charged "
             "whole, and the filter on Σμ² allows budgets to depend on answers."
@@ -103,11 +113,15 @@ class Hedge(Options, Strategy):
         with progress.phase("measure every column"):
             first = first_measurements(curator, LEAST_SHARE)
             columns = Columns.known_from(curator.domain, first.one_ways, first.total)
+        with progress.phase("join what is nearly a function"):
+            joins = find_joins(curator, columns, self.planned(curator), progress)
+            curator, columns, workload = curator.recode(joins.joining), joins.columns, joins.workload(workload)
         recoding = self.coarsening(curator, columns)
         coarse = curator.recode(recoding)
-        measured = columns.measurements(recoding)
-        prior = first_model(coarse, columns, recoding, self.size / 4, progress.limits)
-        views = self.views(coarse, workload.weights, columns.total)
+        measured = [*columns.measurements(recoding), *(coarser(each, recoding) for each in joins.measured)]
+        sized = replace(self, size=self.megabytes(coarse.domain, progress.limits))
+        prior = first_model(coarse, columns, recoding, sized.size / 4, progress.limits)
+        views = sized.views(coarse, workload.weights, columns.total)
         if views:
             with progress.phase("measure everything at once"):
                 measured += coarse.measure([MarginalQuery(coarse.domain, v) for v in views], spend=coarse.remaining)
@@ -123,8 +137,8 @@ class Hedge(Options, Strategy):
                 whole=whole,
                 progress=progress,
             )
-            model = self.grown(coarse, rounds, progress)
-        return columns.expand(model, recoding)
+            model = sized.grown(coarse, rounds, progress)
+        return joins.expand(columns.expand(model, recoding))
 
     def grown(self, curator: Curator, rounds: Rounds, progress: Progress) -> Model:
         """Measure round by round what fits into the model, then what does not; if nothing stands out, go on."""
@@ -167,6 +181,13 @@ class Hedge(Options, Strategy):
     def next_budget(self, budget: Amount, planned: Amount, moved: float) -> Amount:
         return adapted(budget, planned, moved)
 
+    def megabytes(self, domain: Domain, limits: Limits) -> float:
+        """The largest model: room for all pairs of the coarse columns, several times over, within limits."""
+        if self.size:
+            return self.size
+        most = min(LARGEST_SIZE, limits.memory / MEMORY_A_SIZE / 2**20)
+        return min(most, max(LEAST_SIZE, TIMES_ALL_PAIRS * 8 * cells_of_pairs(domain) / 2**20))
+
     def planned(self, curator: Curator) -> Amount:
         """A pick's budget, were all to cost the same: many narrow marginals, or few wide ones."""
         domain = curator.domain
@@ -179,12 +200,23 @@ class Hedge(Options, Strategy):
         return int(self.noise * total / noise.mean_absolute)
 
     def coarsening(self, curator: Curator, columns: Columns) -> Recoding:
-        """Merge what a pair with the least other column could not tell apart anyway."""
+        """Merge what a pair with the least other column could not tell apart anyway, if that saves room worth having.
+
+        Noise is no reason: blocks see to that. Where all pairs are small, codes are merged less, or not at all.
+        """
         planned = self.planned(curator)
         if not planned:
             return Recoding(curator.domain, {})
         noise = curator.noise(planned.share(self.measuring))[0]
-        return columns.coarsening(max(2.0, self.blocks(noise, columns.total) / 2))
+        finest = max(2.0, self.blocks(noise, columns.total) / 2)
+        recoding = columns.coarsening(finest)
+        while recoding.maps:
+            finest *= 2
+            finer = columns.coarsening(finest)
+            if cells_of_pairs(finer.target()) > ROOMY:
+                break
+            recoding = finer
+        return recoding
 
     def views(self, curator: Curator, workload: Mapping[Marginal, float], total: float) -> list[Marginal]:
         """Marginals that hold the workload, where one model can hold them all and noise does not drown them."""
@@ -196,6 +228,12 @@ class Hedge(Options, Strategy):
             return []
         noise = curator.noise(curator.remaining, [1.0] * len(found))[0].mean_absolute
         return found if noise * max(map(domain.cells, found)) <= MOST_NOISE_SHARE * total else []
+
+
+def cells_of_pairs(domain: Domain) -> float:
+    """The cells of all pairs together."""
+    sizes = [float(attribute.size) for attribute in domain]
+    return (sum(sizes) ** 2 - sum(size**2 for size in sizes)) / 2
 
 
 def can_tell_pairs(curator: Curator, reserved: Amount, pairs: Sequence[Marginal], total: float) -> bool:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from hedgerow.coded.domain import Counts, Domain
 from hedgerow.coded.measurement import Measurement, estimated_total
 from hedgerow.curator import Curator
 from hedgerow.methods.method import About
 from hedgerow.methods.shared.start import measure_columns
 from hedgerow.models.denoising import denoised
+from hedgerow.models.graphical.estimation import fit
 from hedgerow.models.histograms import Histograms, Part, project_to_simplex
 from hedgerow.models.model import Model
 from hedgerow.progress import Progress
@@ -43,7 +46,14 @@ class Independent:
             parts = [
                 Part(measurement.query.attributes, _counts(domain, measurement, total)) for measurement in measured
             ]
-            return Histograms(domain, parts, total)
+            if not domain.support:
+                return Histograms(domain, parts, total)
+            # as independent as the rules allow
+            known = [
+                Measurement(each.query, np.rint(part.weights).astype(np.int64).reshape(-1), each.noise)
+                for each, part in zip(measured, parts, strict=True)
+            ]
+            return fit(domain, known, total=total, limits=progress.limits)
 
 
 def _counts(domain: Domain, measurement: Measurement, total: float) -> Counts:

@@ -17,7 +17,6 @@ from hedgerow.methods.shared import options
 from hedgerow.methods.shared.workloads import by_lot, workload_of
 from hedgerow.models.graphical.estimation import fit
 from hedgerow.models.graphical.junction import sizes_with
-from hedgerow.models.graphical.model import GraphicalModel
 from hedgerow.models.model import Model
 from hedgerow.progress import Progress
 
@@ -53,7 +52,7 @@ class MWEM(Options):
         domain = curator.domain
         wanted = workload_of(curator, self.workload, self.target).weights
         count = curator.total(spend=curator.remaining.share(0.01))
-        model = GraphicalModel.uniform(domain, max(1.0, count.total))
+        model = fit(domain, [], total=count.total, limits=progress.limits)
         measured = []
         rounds = max(1, round(self.rounds * len(domain)))
         spends = curator.remaining.split([1.0] * rounds)

@@ -16,6 +16,7 @@ _KINDS = {
     "expanded": "hedgerow.models.expanded:Expanded",
     "graphical": "hedgerow.models.graphical.model:GraphicalModel",
     "histograms": "hedgerow.models.histograms:Histograms",
+    "joined": "hedgerow.models.joined:Joined",
     "records": "hedgerow.models.records:Records",
     "segments": "hedgerow.models.segments:Segments",
     "trees": "hedgerow.models.forests:RandomTrees",

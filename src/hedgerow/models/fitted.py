@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from hedgerow.coded.domain import Counts, Domain, IntArray, Marginal
+from hedgerow.coded.domain import Counts, Domain, IntArray, Marginal, Support
 from hedgerow.coded.measurement import Measurement
 from hedgerow.errors import HedgerowError
 from hedgerow.models.conditioning import Factor
@@ -300,7 +300,7 @@ def _descended(
     domain: Domain,
     orders: Sequence[Marginal],
     own: Loss,
-    support: estimation.Support,
+    support: Support,
     total: float | None,
     start: Fitted | None,
     seen: list[float] | None,

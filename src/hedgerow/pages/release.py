@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hedgerow.budget.accounting import Charge
-from hedgerow.coded.domain import CodedTable, Counts, IntArray
+from hedgerow.coded.domain import CodedTable, Counts
 from hedgerow.coded.measurement import Measurement
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import counted, listing
 from hedgerow.models.model import BLOCK_ROWS
+from hedgerow.models.rows import CountedRows
 from hedgerow.pages.charts import MADE, REAL, colour, key, stacked
 from hedgerow.pages.cuts import cut_columns, cuts
 from hedgerow.pages.distributions import MOST_CODES, Distribution
 from hedgerow.pages.markup import Content, Markup, joined, tag
 from hedgerow.pages.shell import contents, folded, public_page, section, table
+from hedgerow.pages.uses import uses
 from hedgerow.release.certificate import share_of_whole
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ PURPOSES = {
     "select": "choices",
     "score": "noisy scores",
     "discover": "domains bought",
+    "quality": "distances of the result",
 }
 MOST_PICTURES = 40
 MOST_LISTED = 400
@@ -47,15 +50,15 @@ def release_page(release: Release, rows: int | None = None, seed: int = 0) -> st
         if certificate.void
         else "May be published: the private rows took part only through the noisy answers listed here."
     )
-    published = release.estimated_rows if rows is None else rows
+    published = release.expected_rows() if rows is None else rows
     drawn = min(max(published, 1), BLOCK_ROWS)
-    coded = _as_written(release, drawn, seed)
-    parts = [
+    coded = release.written(drawn, seed)
+    technical = [
         ("guarantee", "The guarantee", _guarantee(release)),
         ("budget", "Where the budget went", _budget(release)),
         *([("misfits", "What did not fit the declaration", _misfits(release.misfits))] if release.misfits else []),
         ("columns", "Measured columns beside the synthetic table", _columns(release, coded, drawn)),
-        ("marginals", "All measured counts and their expected error", _marginals(release, coded, drawn)),
+        ("marginals", "All measured counts and their expected error", _marginals(release, coded)),
         *([("cuts", "Where columns were cut", cuts(release))] if cut_columns(release) else []),
         ("method", "The method", _method(release)),
         ("certificate", "The certificate", _certificate(release)),
@@ -70,8 +73,13 @@ def release_page(release: Release, rows: int | None = None, seed: int = 0) -> st
             "model that was fitted to noisy counts. No row stands for a person.",
         ),
         _invented(release),
-        contents((anchor, title) for anchor, title, _ in parts),
-        [section(anchor, title, content) for anchor, title, content in parts],
+        _population(release),
+        section("uses", "What you may use this for, and what not", uses(release), _rules(release)),
+        folded(
+            "For those who want to check: the guarantee, the budget, every measured count, the certificate",
+            contents((anchor, title) for anchor, title, _ in technical),
+            [section(anchor, title, content) for anchor, title, content in technical],
+        ),
     )
 
 
@@ -84,14 +92,37 @@ def _invented(release: Release) -> Content:
     return tag("p", f"Never read, so they say nothing of anybody, whatever they look like: {said}.")
 
 
-def _as_written(release: Release, rows: int, seed: int) -> CodedTable:
-    """The codes of the rows that the table holds: what was drawn for values that are not declared was replaced."""
-    written = [release.encoding.encode(part) for part in release.block(rows, seed, 0)]
-    return {name: np.concatenate([part[name] for part in written]) for name in release.encoding.domain.names}
+def _population(release: Release) -> Content:
+    """Rows that were drawn by weight are no sample, and a sample is what was counted."""
+    weight = release.schema.weight
+    if weight is None or weight.draw != "population":
+        return ""
+    return tag(
+        "p",
+        f"The table holds a population: rows as often as the weights in {weight.column} say, each of which stands for "
+        "one. What is compared with measured counts below is a sample of the same model, which those are counts of.",
+    )
+
+
+def _rules(release: Release) -> Content:
+    """What every row obeys, and how much of that the model had not learnt."""
+    rules = release.encoding.rules
+    said = [str(each) for each in rules.kept] + [f"{name} = {text}" for name, text in release.schema.derive.items()]
+    if not said:
+        return ""
+    kept = release.rules_kept
+    drawn = f" Of the model's own rows {100 * kept.right:.1f} % obeyed; the others were drawn again." if rules else ""
+    completed = (
+        f" {100 * kept.completed:.1f} % of the rows had to be completed uniformly among legal values: the model "
+        "left those next to no mass."
+        if kept.completed
+        else ""
+    )
+    return tag("p", f"Rules kept in every row: {listing(said, most=60)}.{drawn}{completed}")
 
 
 def _misfits(found: Misfits) -> Markup:
-    """The look: which share of a column's values fits nothing declared."""
+    """The look: which share of a column's values fits nothing declared, and of the rows breaks a rule."""
     lines = [[each.column, each.said] for each in found.seen]
     rest = len(found.columns) - len(lines)
     looked, others = ("column was", "columns were"), ("other column shows", "other columns show")
@@ -223,7 +254,7 @@ def _columns(release: Release, coded: CodedTable, rows: int) -> Markup:
     )
 
 
-def _marginals(release: Release, coded: CodedTable, rows: int) -> Markup:
+def _marginals(release: Release, coded: CodedTable) -> Markup:
     """Every measured answer: how much of it is noise, and how far the synthetic rows are from it."""
     total = max(1.0, release.model.total)
     lines = []
@@ -233,11 +264,11 @@ def _marginals(release: Release, coded: CodedTable, rows: int) -> Markup:
         noise = measurement.noise.mean_absolute * query.cells / (2 * total)
         lines.append(
             [
-                " × ".join(query.attributes) or "total",
+                " × ".join(query.sizes) or "total",
                 f"{query.cells:,}",
                 f"± {measurement.std:,.1f} rows",
                 _percent(noise),
-                _percent(_apart(release, measurement, coded, rows)),
+                _percent(_apart(release, measurement, coded)),
             ]
         )
     cut = len(listed) - len(lines)
@@ -270,26 +301,15 @@ def _fits(release: Release, measurement: Measurement) -> bool:
     return all(name in domain and domain[name].size == size for name, size in measurement.query.sizes.items())
 
 
-def _apart(release: Release, measurement: Measurement, coded: CodedTable, rows: int) -> float | None:
+def _apart(release: Release, measurement: Measurement, coded: CodedTable) -> float | None:
     """½ Σ |synthetic − measured| over the number of rows; None for answers over trees, or parts of the cells."""
     query = measurement.query
     if not isinstance(query, MarginalQuery) or measurement.kept is not None or not _fits(release, measurement):
         return None
     total = max(1.0, release.model.total)
-    made = np.bincount(_cells(query, coded, rows), minlength=query.cells + 1)[: query.cells] * (total / rows)
+    (made,) = CountedRows(coded, total).answers([query])
     values: Counts = measurement.values.astype(np.float64)
     return float(np.abs(made - values).sum()) / (2 * total)
-
-
-def _cells(query: MarginalQuery, coded: CodedTable, rows: int) -> IntArray:
-    """The cell of every row; one beyond the last for rows that count nowhere."""
-    cells: IntArray = np.zeros(rows, dtype=np.int64)
-    for name, level, size in zip(query.attributes, query.levels, query.shape, strict=True):
-        cells = cells * size + (coded[name] if level is None else level[coded[name]])
-    if query.blocks is None:
-        return cells
-    blocks = query.blocks[cells]
-    return np.where(blocks < 0, query.cells, blocks)
 
 
 def _method(release: Release) -> Markup:

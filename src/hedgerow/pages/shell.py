@@ -69,6 +69,13 @@ def tabs(panels: Sequence[tuple[str, Content]]) -> Markup:
     return tag("div", tag("div", buttons, class_="tabs", role="group"), shown, data_tabs=True)
 
 
+def picture(drawn: Markup) -> str:
+    """An SVG as a file of its own, in the colours of the pages."""
+    style = tag("style", Markup(_resource("style.css")))
+    opened, _, rest = drawn.removeprefix("<svg").partition(">")
+    return f'<svg xmlns="http://www.w3.org/2000/svg"{opened}>{style}{rest}\n'
+
+
 def _page(title: str, marks: Sequence[Markup], body: Iterable[Content]) -> str:
     style, script = _resource("style.css"), _resource("script.js")
     policy = (

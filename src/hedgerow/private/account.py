@@ -16,6 +16,7 @@ class Account:
     `open_books` runs before the first charge is granted; the first look is taken there, and a lifetime ledger debits
     the rest of the run, so that a run that is refused before it asks anything costs nothing, and one that is killed
     afterwards is paid.
+    `kept` is set aside for what comes after the method, which has no way to spend it.
     `note` hears of every charge that is granted. `exchanging` tells, from what was spent, the whole of a run that
     began in ε once what is left of it has become μ².
     """
@@ -26,8 +27,10 @@ class Account:
         open_books: Callable[[], None] = lambda: None,
         note: Callable[[Charge], None] = lambda charge: None,
         exchanging: Callable[[Amount], Amount] | None = None,
+        kept: Amount | None = None,
     ):
         self.whole = whole
+        self.kept = Amount(whole.currency, 0) if kept is None else kept
         self.spent = Amount(whole.currency, 0)
         self.charges: list[Charge] = []
         self._open_books = open_books
@@ -37,20 +40,26 @@ class Account:
 
     @property
     def remaining(self) -> Amount:
-        return self.whole - self.spent
+        return self.whole - self.spent - self.kept
 
     def exchanged(self, spend: Amount | None = None) -> Amount:
         """What would be left in μ², were `spend` of the direct ε spent first and the rest exchanged."""
         if self._exchanging is None or not self.remaining.is_direct:
             return self.remaining
-        spent = self.spent if spend is None else self.spent + spend
+        spent = self.spent + self.kept if spend is None else self.spent + self.kept + spend
         return self._exchanging(spent) - spent
 
     def exchange(self) -> None:
         """Turn what is left of direct ε into μ², once and for all; nothing where there is none."""
         with self._lock:
             if self._exchanging is not None and self.remaining.is_direct:
-                self.whole = self._exchanging(self.spent)
+                self.whole = self._exchanging(self.spent + self.kept)
+
+    def freed(self) -> Amount:
+        """All that is left, with what was kept for after the method; direct ε among it is exchanged."""
+        self.kept = Amount(self.whole.currency, 0)
+        self.exchange()
+        return self.remaining.share(1)
 
     def standing(self) -> str:
         """What an error may say of the budget, at this moment."""

@@ -5,8 +5,9 @@ So one flipped bit anywhere is refused, and so is a record that is unknown here,
 to an honest file is that its last line is cut short. Such a line is reported, kept, and closed by the next record; it
 counts as spent if a debit can be read from it, although a debit is forced to disk before anything is drawn on it.
 
-Ledgers of the version before (`hedgerow ledger 1`) hold records without a hash of their own. They are read; from the
-first record on that has one, all must, and through the chain it guards those before it as well.
+The first ledgers (`hedgerow ledger 1`) hold records without a hash of their own. They are read; from the first record
+on that has one, all must, and through the chain it guards those before it as well. The second (`hedgerow ledger 2`) had
+no periods, and a budget for the lifetime always.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from typing import Any
 from hedgerow.budget.amounts import Budget
 from hedgerow.errors import Fault, InputError
 
-FORMAT = "hedgerow ledger 2"
-BEFORE = "hedgerow ledger 1"
+FORMAT = "hedgerow ledger 3"
+FIRST, SECOND = "hedgerow ledger 1", "hedgerow ledger 2"
 MARK = b'"format": "hedgerow ledger'
 """Stands in the first line of every ledger, and in no other file of ours."""
 _TORN = b"#torn\n"
@@ -79,6 +80,7 @@ class Books:
     _since: bytes = b""
     """The last record, and the lines that were cut short after it."""
     _sealed: bool = False
+    _periods: set[str] = field(default_factory=set)
 
     @property
     def after(self) -> str:
@@ -110,9 +112,18 @@ class Books:
         record = self._opened(data, number)
         self._check_chain(number, record.pop("after", None))
         _check_header(record) if number == 0 else _check(record, number)
-        self._sealed = self._sealed or record.get("format") == FORMAT
+        self._check_period(record, number)
+        self._sealed = self._sealed or record.get("format") in (SECOND, FORMAT)
         self._last, self._since = data, b""
         self.entries.append(Entry(number, record, _digest(data)))
+
+    def _check_period(self, record: dict[str, Any], number: int) -> None:
+        """A period is opened once, and before anything is debited in it."""
+        if "period" not in record:
+            return
+        if ("debit" in record) != (record["period"] in self._periods):
+            raise _altered(number, "name a period in the order in which periods are opened and used")
+        self._periods.add(record["period"])
 
     def _tear(self, data: bytes) -> None:
         found = _AFTER.match(data)
@@ -159,24 +170,26 @@ def _altered(number: int, lacking: str) -> Fault:
 
 
 def _check_header(record: dict[str, Any]) -> None:
-    if record.get("format") not in (FORMAT, BEFORE):
+    if record.get("format") not in (FORMAT, SECOND, FIRST):
         raise Fault("ledger-format", "is not a ledger that this version can read.")
     if record.keys() != {"format", "dataset", "epsilon", "delta", "name"} or not _is_text(record, "dataset", "name"):
         raise _altered(0, "hold what a ledger begins with")
-    try:
-        Budget(record["epsilon"], record["delta"])
-    except (InputError, TypeError):
-        raise _altered(0, "hold a budget") from None
+    if not _is_budget(record, lifetime=record["format"] != FORMAT):
+        raise _altered(0, "hold a budget")
 
 
 def _check(record: dict[str, Any], number: int) -> None:
     """Refuse a record that no version has written, and one that is unknown here: it might be a debit."""
-    kind = record.keys() - {"journal"}
+    kind = record.keys() - ({"journal", "period"} if "debit" in record else set())
     if kind == {"looked", "time"}:
         good = _is_text(record, "looked", "time")
+    elif kind == {"period", "epsilon", "delta", "disjoint", "time"}:
+        good = _is_text(record, "period", "disjoint", "time") and _is_budget(record)
+    elif kind == {"replaced", "by", "why", "time"}:
+        good = _is_text(record, "replaced", "by", "why", "time")
     elif kind == {"debit", "epsilon", "delta", "method", "unit", "time"}:
         good = (
-            _is_text(record, "method", "unit", "time", *record.keys() & {"journal"})
+            _is_text(record, "method", "unit", "time", *record.keys() & {"journal", "period"})
             and _is_number(record["epsilon"])
             and _is_number(record["delta"])
             and isinstance(record["debit"], dict)
@@ -194,6 +207,17 @@ def _check(record: dict[str, Any], number: int) -> None:
 
 def _is_text(record: dict[str, Any], *names: str) -> bool:
     return all(isinstance(record[name], str) for name in names)
+
+
+def _is_budget(record: dict[str, Any], lifetime: bool = True) -> bool:
+    """Whether it holds an ε and a δ; without a budget for the lifetime ε is left open."""
+    if record["epsilon"] is None and not lifetime:
+        return _is_number(record["delta"]) and 0 <= record["delta"] < 1
+    try:
+        Budget(record["epsilon"], record["delta"])
+    except (InputError, TypeError):
+        return False
+    return True
 
 
 def _is_number(value: Any) -> bool:

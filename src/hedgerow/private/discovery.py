@@ -42,22 +42,28 @@ SHARE_OF_LOOK = 0.02
 """Of the budget, for a first look at what does not fit …"""
 SHARE_EACH = 0.05
 """… for each open category …"""
-SHARE_OF_CUTS = 0.1
+SHARE_OF_CUTS = 0.15
 """… for all cuts together where few lines are cut …"""
 FEW_LINES = 6
 MOST_OF_CUTS = 0.2
 """… growing with the root of their number up to this …"""
+SHARE_OF_QUALITY = 0.05
+"""… for the quality of what came out, unless another share is asked for …"""
 SHARE_MOST = 0.25
-"""… and for everything that is bought beforehand, at most."""
+"""… and for everything that is not the method's, at most."""
 DELTA_SHARE = 0.1
 """Of δ, for all open categories together."""
+AHEAD = 4
+"""A level of a line is paid for as if no more than so many were left: most lines end sooner than they could."""
 
-Purpose = Literal["look", "values", "cuts"]
+Purpose = Literal["look", "values", "cuts", "quality"]
 
 
 @dataclass(frozen=True)
 class Allotment:
-    """What some columns are given before the method starts: a share of the budget, and δ that is spent directly."""
+    """What is set aside beside the method: a share of the budget, for some columns and with some δ that is spent
+    directly where a domain is bought.
+    """
 
     purpose: Purpose
     columns: tuple[str, ...]
@@ -70,6 +76,7 @@ class Allotment:
             "look": "a look at what does not fit",
             "values": f"the values of {named}",
             "cuts": f"where to cut {named}",
+            "quality": "how far the synthetic table is from the private one",
         }
         direct = f" and δ = {self.delta:.3g}" if self.delta else ""
         return f"{what[self.purpose]}: {self.share:.1%} of the budget{direct}"
@@ -79,14 +86,14 @@ class Allotment:
 class Discoveries:
     """What will be bought, and for how much; stated before anything is read.
 
-    This is the one place that allots shares and direct δ: whatever else is to be bought before the method starts gets
-    an `Allotment` of its own in `plan`, and together they stay within SHARE_MOST.
+    This is the one place that allots shares and direct δ: whatever is to be bought before the method starts, or after
+    it, gets an `Allotment` of its own in `plan`, and together they stay within SHARE_MOST.
     """
 
     allotments: tuple[Allotment, ...] = ()
 
     @classmethod
-    def plan(cls, schema: Schema, budget: Budget) -> Discoveries:
+    def plan(cls, schema: Schema, budget: Budget, quality: float = 0.0) -> Discoveries:
         open_columns = tuple(name for name, kind in schema.discoveries if kind == "values")
         if open_columns and budget.currency is Currency.PURE:
             raise SchemaError(
@@ -102,17 +109,27 @@ class Discoveries:
         if cut_columns:
             lines = sum(len(schema.waiting(name).trees()) for name in cut_columns)
             asked.append(Allotment("cuts", cut_columns, _share_of_cuts(lines)))
+        if quality:
+            asked.append(Allotment("quality", (), quality))
         return cls(tuple(_within(asked, SHARE_MOST)))
 
     @property
     def bought(self) -> tuple[Allotment, ...]:
         """What the domains are bought with."""
-        return tuple(each for each in self.allotments if each.purpose != "look")
+        return tuple(each for each in self.allotments if each.purpose in ("values", "cuts"))
 
     @property
     def look_share(self) -> float:
         """The part of the budget that a first look is given; nothing where nothing can misfit."""
-        return sum(each.share for each in self.allotments if each.purpose == "look")
+        return self._share("look")
+
+    @property
+    def quality_share(self) -> float:
+        """The part of the budget that is kept for the quality of what comes out."""
+        return self._share("quality")
+
+    def _share(self, purpose: Purpose) -> float:
+        return sum(each.share for each in self.allotments if each.purpose == purpose)
 
     @property
     def direct_delta(self) -> Fraction:
@@ -206,7 +223,7 @@ class Cutting:
                 engine.prepare(self.encoding())
             domain, people = self._encoding.domain, self._encoding.rows_per_person
             vault = Vault(engine, domain, people, account, mechanisms, np.random.default_rng(0))
-            part = Fraction(len(lines), sum(line.levels_left for line in lines))
+            part = Fraction(len(lines), sum(min(line.levels_left, AHEAD) for line in lines))
             level = spend.share(part)
             for line, measured in zip(
                 lines, vault.measure([each.query(domain) for each in lines], spend=level), strict=True

@@ -8,6 +8,9 @@ A debit is written and forced to disk, under an exclusive lock, before the first
 back, even if the run fails. Amounts add up exactly, as in the account of a run: the squared Gaussian-DP parameters of
 all runs, and the δ that they spent directly, must stay within the (ε, δ) that the ledger was opened with. They must
 speak of the same unit: guarantees per person and guarantees per row do not add up to anything.
+
+Over years a ledger is kept in periods, each with a cap that is fixed when it is opened; `hedgerow.budget.presence` says
+what they come to for somebody who is in several.
 """
 
 from __future__ import annotations
@@ -24,9 +27,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from hedgerow.budget.accounting import covers, gdp_cost_of_pure, gdp_epsilon, whole
+from hedgerow.budget.accounting import covers, gdp_cost_of_pure, whole
 from hedgerow.budget.amounts import LARGEST_EPSILON, UNITS, Amount, Budget, Currency
-from hedgerow.errors import BudgetError, Fault, InputError, OptionError
+from hedgerow.budget.presence import Period, Presence
+from hedgerow.errors import BudgetError, Fault, InputError, OptionError, listing, suggestion
 from hedgerow.private.books import FORMAT, Books, Entry, line
 from hedgerow.release.disk import exists, is_at, reason, write_through
 from hedgerow.release.files import clear_unfinished, whole_file
@@ -36,16 +40,32 @@ ROW = ""
 
 
 class Ledger:
-    """An open ledger file. Reading takes no lock; every append locks, reads again, checks, writes and syncs."""
+    """An open ledger file. Reading takes no lock; every append locks, reads again, checks, writes and syncs.
 
-    def __init__(self, path: str | Path):
+    Debits are made in a period, where there are any: in the one that is named, else in the one that was opened last.
+    """
+
+    def __init__(self, path: str | Path, period: str | None = None):
         self.path = Path(path)
-        first = self._read().entries[0]
-        self._header, self.identity = first.record, first.digest
+        books = self._read()
+        first = books.entries[0]
+        self._header = first.record
+        opened = [entry.record["period"] for entry in books.entries if _is_period(entry)]
+        if period is not None and period not in opened:
+            raise OptionError(
+                "no-such-period",
+                f'the ledger "{self.path}" has no period "{period}"; periods: {listing(opened) or "none"}.'
+                f"{suggestion(period, opened)} Hint: hedgerow ledger period FILE NAME --epsilon E opens one.",
+            )
+        self.period: str | None = period or (opened[-1] if opened else None)
+        self.identity = first.digest if self.period is None else f"{first.digest} {self.period}"
 
     @classmethod
-    def create(cls, path: str | Path, dataset: str, budget: Budget) -> Ledger:
-        """Open a new ledger for a dataset with a budget for its lifetime. An existing file is never overwritten."""
+    def create(cls, path: str | Path, dataset: str, lifetime: Budget | None, delta: float = 1e-8) -> Ledger:
+        """Open a new ledger for a dataset with a budget for its lifetime. An existing file is never overwritten.
+
+        Without `lifetime` nothing is promised over all periods, and every debit needs one; sums are read at `delta`.
+        """
         if not dataset.strip():
             raise OptionError(
                 "missing-dataset",
@@ -54,8 +74,8 @@ class Ledger:
         record = {
             "format": FORMAT,
             "dataset": dataset,
-            "epsilon": budget.epsilon,
-            "delta": budget.delta,
+            "epsilon": None if lifetime is None else lifetime.epsilon,
+            "delta": delta if lifetime is None else lifetime.delta,
             "name": secrets.token_hex(16),  # so that no two ledgers are alike
         }
         path = Path(path)
@@ -76,8 +96,19 @@ class Ledger:
         return str(self._header["dataset"])
 
     @property
-    def budget(self) -> Budget:
-        return Budget(self._header["epsilon"], self._header["delta"])
+    def lifetime(self) -> Budget | None:
+        """What may be spent on one person over all periods; None where that was left open."""
+        epsilon = self._header["epsilon"]
+        return None if epsilon is None else Budget(epsilon, self.delta)
+
+    @property
+    def delta(self) -> float:
+        """At which sums are read."""
+        return float(self._header["delta"])
+
+    @property
+    def currency(self) -> Currency:
+        return Currency.GDP if self.delta > 0 else Currency.PURE
 
     def entries(self) -> list[Entry]:
         return self._read().entries
@@ -87,31 +118,54 @@ class Ledger:
         return [each.said for each in self._read().torn]
 
     def spent(self) -> Amount:
-        """What all runs so far have been debited."""
-        return self._spent(self._read())
+        """What all runs so far have been debited, whoever they were about."""
+        books = self._read()
+        debits = (self.debited(entry) for entry in books.entries if "debit" in entry.record)
+        return sum(debits, self._torn(books, None))
 
-    def statement(self) -> dict[str, Any]:
-        """What may be published of it, as plain values: how many releases there were, and what they come to."""
-        debits = [entry.record for entry in self.entries() if "debit" in entry.record]
-        return {
-            "dataset": self.dataset,
-            "epsilon": self.budget.epsilon,
-            "delta": self.budget.delta,
-            "spent": equivalent_epsilon(self),
-            "releases": sum(record["method"] != "look" for record in debits),
-        }
+    def presence(self) -> Presence:
+        """What all this comes to for somebody who is in some of the periods."""
+        return self._presence(self._read())
+
+    def open_period(self, name: str, budget: Budget, disjoint: str = "") -> Entry:
+        """Open a period. Its cap is fixed from now on; `disjoint` is the publisher's assertion that nobody is in two of
+        the periods that name the same public attribute.
+        """
+        if not name.strip() or not (name + disjoint).isprintable():
+            raise OptionError("bad-period-name", "a period needs a name that can be seen, for example 2026.")
+        if budget.currency is not self.currency:
+            kind = "no δ" if self.currency is Currency.PURE else "a δ above 0"
+            raise BudgetError("period-delta", f'a period of the ledger "{self.path}" needs {kind}, as the ledger has.')
+        with self._locked() as (descriptor, books):
+            if any(_is_period(entry) and entry.record["period"] == name for entry in books.entries):
+                raise BudgetError(
+                    "period-exists",
+                    f'the period "{name}" was opened before, and its cap is fixed. Nothing was changed.',
+                )
+            cap = {"epsilon": budget.epsilon, "delta": budget.delta}
+            return self._append(descriptor, books, {"period": name, **cap, "disjoint": disjoint})
+
+    def replace(self, replaced: str, by: str, why: str) -> Entry:
+        """Record that a release corrects another one: two records that certificates name. Both stay spent."""
+        with self._locked() as (descriptor, books):
+            held = {entry.digest for entry in books.entries if "debit" in entry.record}
+            if not {replaced, by} <= held or replaced == by:
+                raise BudgetError(
+                    "replaces-unknown", f'the ledger "{self.path}" does not hold the two debits, one for each release.'
+                )
+            return self._append(descriptor, books, {"replaced": replaced, "by": by, "why": why})
 
     def remaining_epsilon(self, delta: float) -> float:
         """The largest ε of one more release at this δ (0 where none fits), for display."""
-        spent = self.spent()
+        books = self._read()
 
         def fits(epsilon: float) -> bool:
-            return covers(self.budget, spent + self._in_my_currency(whole(Budget(epsilon, delta))))
+            return self._holds(books, self._in_my_currency(whole(Budget(epsilon, delta))))
 
-        low, high = 0.0, self.budget.epsilon
+        low, high = 0.0, 1.0
         while high < LARGEST_EPSILON and fits(high):
             low, high = high, min(LARGEST_EPSILON, 2 * high)
-        for _ in range(40):
+        for _ in range(60):
             middle = (low + high) / 2
             low, high = (middle, high) if fits(middle) else (low, middle)
         return low
@@ -146,6 +200,7 @@ class Ledger:
                 "delta": budget.delta,
                 "method": method,
                 "unit": unit,
+                **({} if self.period is None else {"period": self.period}),
             }
             return self._append(descriptor, books, record)
 
@@ -157,7 +212,7 @@ class Ledger:
     # ------------------------------------------------------------ the file
 
     def _in_my_currency(self, amount: Amount) -> Amount:
-        mine = self.budget.currency
+        mine = self.currency
         if amount.currency is mine:
             return amount
         if mine is Currency.PURE:
@@ -177,30 +232,67 @@ class Ledger:
             )
 
     def _refuse_overspend(self, books: Books, budget: Budget, owed: Amount, journal: str | None = None) -> None:
-        spent = self._spent(books, journal)
-        if not covers(self.budget, spent + owed):
-            left = self.remaining_epsilon(budget.delta)
-            if left >= budget.epsilon:
-                raise BudgetError(
-                    "ledger-exhausted",
-                    f'the release would spend δ = {owed.delta:.3g} directly, which the ledger of "{self.dataset}" does '
-                    f"not have left of its δ = {self.budget.delta:g}.",
-                )
+        if self.period is None and self.lifetime is None:
+            raise BudgetError(
+                "no-period",
+                f'the ledger of "{self.dataset}" has no budget for its lifetime, and no period is open. '
+                "Hint: hedgerow ledger period FILE NAME --epsilon E",
+            )
+        if self._holds(books, owed, journal):
+            return
+        left = self.remaining_epsilon(budget.delta)
+        where = "" if self.period is None else f' in the period "{self.period}"'
+        if left >= budget.epsilon:
             raise BudgetError(
                 "ledger-exhausted",
-                f'the release asks for ε = {budget.epsilon:g}; the ledger of "{self.dataset}" has '
-                f"ε = {_down(left)} left at δ = {budget.delta:g} ({_up(budget.epsilon - left)} too little).",
+                f'the release would spend δ = {owed.delta:.3g} directly, which the ledger of "{self.dataset}" does '
+                f"not have left{where} of its δ = {self.delta:g}.",
             )
+        raise BudgetError(
+            "ledger-exhausted",
+            f'the release asks for ε = {budget.epsilon:g}; the ledger of "{self.dataset}" has '
+            f"ε = {_down(left)} left{where} at δ = {budget.delta:g} ({_up(budget.epsilon - left)} too little).",
+        )
 
-    def _spent(self, books: Books, resumed: str | None = None) -> Amount:
-        """The sum of all debits; a line that was cut short counts unless the run whose it was is debited elsewhere."""
-        kind = self.budget.currency
-        debits = [entry.record for entry in books.entries if "debit" in entry.record]
-        known = {record.get("journal") for record in debits} | {resumed}
+    def _holds(self, books: Books, owed: Amount, journal: str | None = None) -> bool:
+        """Whether a debit stays within the cap of its period, and within the lifetime of whoever it costs most."""
+        after = self._presence(books, journal, owed)
+        cap = next((each for each in after.periods if each.name == self.period), None)
+        if cap is not None and not covers(cap.budget, cap.spent):
+            return False
+        return self.lifetime is None or covers(self.lifetime, after.worst())
+
+    def _presence(self, books: Books, resumed: str | None = None, owed: Amount | None = None) -> Presence:
+        """What was debited in each period, with `owed` in the one that debits are made in.
+
+        A line that was cut short counts in every period: which it was in may be what was lost.
+        """
+        nothing = Amount(self.currency, 0)
+        owing = nothing if owed is None else owed
+        torn = self._torn(books, resumed)
+        spent = {None: nothing} | {entry.record["period"]: torn for entry in books.entries if _is_period(entry)}
+        spent[self.period] += owing
+        for entry in books.entries:
+            if "debit" in entry.record:
+                spent[entry.record.get("period")] += self.debited(entry)
+        periods = tuple(
+            Period(name, Budget(record["epsilon"], record["delta"]), record["disjoint"], spent[name])
+            for record in (entry.record for entry in books.entries if _is_period(entry))
+            for name in [record["period"]]
+        )
+        always = spent[None] if periods else spent[None] + torn
+        return Presence(always, periods, self.delta)
+
+    def debited(self, entry: Entry) -> Amount:
+        """What a record debits."""
+        debit = entry.record["debit"]
+        return Amount(self.currency, int(debit["units"]), int(debit["delta_units"]))
+
+    def _torn(self, books: Books, resumed: str | None) -> Amount:
+        """What lines that were cut short count for, unless the run whose they were is debited elsewhere."""
+        known = {entry.record.get("journal") for entry in books.entries if "debit" in entry.record} | {resumed}
         torn = [each for each in books.torn if each.journal is None or each.journal not in known]
-        units = sum(int(record["debit"]["units"]) for record in debits) + sum(each.units for each in torn)
-        direct = sum(int(record["debit"]["delta_units"]) for record in debits) + sum(each.delta_units for each in torn)
-        return Amount(kind, units, direct)
+        return Amount(self.currency, sum(each.units for each in torn), sum(each.delta_units for each in torn))
 
     @contextmanager
     def _locked(self) -> Iterator[tuple[int, Books]]:
@@ -289,12 +381,12 @@ def note_exact_access(path: str | Path, what: str) -> None:
 
 
 def equivalent_epsilon(ledger: Ledger) -> float:
-    """The ε that everything spent so far amounts to at the ledger's δ, for display."""
-    spent = ledger.spent()
-    if spent.currency is Currency.PURE:
-        return spent.value
-    left = ledger.budget.delta - spent.delta
-    return gdp_epsilon(float(spent.exact) ** 0.5, left) if spent.units else 0.0
+    """The ε that all comes to at the ledger's δ for whoever it cost most, for display."""
+    return ledger.presence().lost().epsilon
+
+
+def _is_period(entry: Entry) -> bool:
+    return "period" in entry.record and "debit" not in entry.record
 
 
 def _per(unit: str) -> str:

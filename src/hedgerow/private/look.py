@@ -8,6 +8,7 @@ among them whose value fits no declared cell.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Mapping
 
 from hedgerow.budget.accounting import Charge, guarantee, stack_noise, stack_scale
@@ -88,8 +89,8 @@ def refuse_misfits(found: Misfits, schema: Schema, account: Account, delta: floa
     named = listing(f'{each.said} of "{each.column}"' for each in beyond)
     raise MisfitError(
         "misfits",
-        f"values that fit nothing declared: {named}. More than {100 * schema.max_misfits:g} % of a column is taken for "
+        f"what fits nothing declared, or breaks a rule: {named}. More than {100 * schema.max_misfits:g} % is taken for "
         f"a mistake. The look that found it cost ε = {spent.epsilon:.3g}, which adds to what comes after; nothing else "
         "was counted. Hint: mend spelling, format or bounds in the schema, or go on with "
-        f"{' '.join(f'--allow-misfits {each.column}' for each in beyond)}.",
+        f"{' '.join(f'--allow-misfits {shlex.quote(each.column)}' for each in beyond)}.",
     )

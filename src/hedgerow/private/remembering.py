@@ -9,7 +9,7 @@ from hedgerow.coded.query import MarginalQuery, Query
 from hedgerow.private.engines.engine import Engine
 from hedgerow.private.exact import Exact, ExactCounts, SparseCounts
 
-Key: TypeAlias = tuple[tuple[str, ...], tuple[bytes | None, ...]]
+Key: TypeAlias = tuple[tuple[str, ...], tuple[bytes | None, ...], tuple[bytes | None, ...]]
 
 
 class Remembering:
@@ -48,4 +48,5 @@ def _key(query: Query) -> Key | None:
     """What tells a marginal from others; partitions and trees are asked once, so they are not kept."""
     if not isinstance(query, MarginalQuery) or query.blocks is not None:
         return None
-    return query.attributes, tuple(None if level is None else level.tobytes() for level in query.levels)
+    levels = tuple(None if level is None else level.tobytes() for level in query.levels)
+    return query.attributes, levels, tuple(None if join is None else join.digest for join in query.joins)

@@ -12,8 +12,9 @@ import yaml
 
 from hedgerow.pages.release import release_page
 from hedgerow.pages.shell import public_page
-from hedgerow.publish import catalogues
+from hedgerow.publish import catalogues, counts
 from hedgerow.publish.catalogues import Files
+from hedgerow.publish.ddi import codebook
 from hedgerow.publish.facts import facts_of
 from hedgerow.publish.markdown import page_body, title
 from hedgerow.publish.publication import Publication
@@ -31,14 +32,19 @@ CATALOGUES = {
 }
 
 
-def page(publication: Publication) -> bytes:
-    """The release's page, for the first table."""
+PAGE = "page.html"
+
+
+def computed(publication: Publication) -> dict[str, bytes]:
+    """What floating-point numbers are printed in: the page, for the first table, and tables of counts."""
     first = publication.tables[0]
-    return release_page(publication.release, first.rows, first.seed).encode()
+    made = {PAGE: release_page(publication.release, first.rows, first.seed).encode()}
+    files = zip(counts.names(publication.counts), publication.counts, strict=True)
+    return made | {name: counts.table(publication.release, columns) for name, columns in files}
 
 
 def documents(publication: Publication, files: Files, translations: Mapping[str, str]) -> dict[str, bytes]:
-    """Every document but the page, by name. `files` are those that hold data; `translations` are templates by name."""
+    """Every document of words, by name. `files` are those that hold data; `translations` are templates by name."""
     facts = facts_of(publication)
     said = {name: filled(template(name), facts, name) for name in ("README.md", "datasheet.md", "codebook.md")}
     statements = {"statement.md": template("statement.md"), **translations}
@@ -46,6 +52,7 @@ def documents(publication: Publication, files: Files, translations: Mapping[str,
     written = {name: text.encode() for name, text in said.items()}
     written |= {f"{name.removesuffix('.md')}.html": _page(said[name]).encode() for name in statements}
     written |= {name: _json(make(publication, files)) for name, make in CATALOGUES.items()}
+    written["ddi.xml"] = codebook(publication, files)
     written["registry.yaml"] = _yaml(entry(publication, template(SECTIONS)))
     written["CITATION.cff"] = _yaml(_citation(publication))
     written[PUBLICATION] = _json(publication.to_json())

@@ -6,8 +6,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from hedgerow.budget.presence import group_guarantee
 from hedgerow.pages.release import PURPOSES
 from hedgerow.publish.catalogues import citation
+from hedgerow.publish.counts import names
 from hedgerow.publish.publication import Column, Publication
 from hedgerow.publish.publisher import QUESTIONS
 from hedgerow.release.certificate import PUBLIC, share_of_whole
@@ -23,6 +25,7 @@ def facts_of(publication: Publication) -> dict[str, Any]:
         **_guarantee(publication),
         **_ledger(publication),
         **_tables(publication),
+        **_quality(publication),
         **_making(publication),
     }
 
@@ -49,9 +52,15 @@ def _guarantee(publication: Publication) -> dict[str, Any]:
         "whole": str(certificate.whole),
         "spent": str(certificate.spent),
         "all_spent": certificate.spent == certificate.whole,
+        "households": [
+            {"persons": size, "group_epsilon": _number(group.epsilon), "group_delta": _number(group.delta)}
+            for size in (2, 3, 4)
+            for group in [group_guarantee(certificate.whole, given.delta, size)]
+        ],
         "doubts": [{"doubt": said} for said in (*certificate.budget.doubts(), *publication.release.doubts)],
         "notes_of_run": [{"note": note} for note in certificate.notes],
         "public_table": PUBLIC in certificate.notes,
+        "unprotected": [{"quantity": said} for said in certificate.unprotected],
     }
 
 
@@ -63,14 +72,31 @@ def _ledger(publication: Publication) -> dict[str, Any]:
         "in_a_ledger": named is not None,
         "ledger_dataset": "" if named is None else named["dataset"],
         "ledger_cap": _number(said.get("epsilon")),
-        "ledger_delta": _number(said.get("delta")),
+        "ledger_cap_delta": _number(said.get("delta")),
+        "ledger_delta": _number(said.get("spent_delta")),
         "ledger_spent": _number(said.get("spent")),
         "ledger_releases": said.get("releases", ""),
+        "ledger_period": said.get("period") or "",
         "ledger_periods": bool(said.get("periods")),
-        "ledger_periods_said": said.get("periods_said", ""),
-        "ledger_presence": said.get("presence", []),
-        "ledger_assertions": [{"assertion": each} for each in said.get("assertions", [])],
-        "ledger_replaced": [{"replaced": each} for each in said.get("replaced", [])],
+        "ledger_presence": [
+            {
+                "present": each["present"],
+                "opened": each["opened"],
+                "spent_epsilon": _number(each["spent"][0]),
+                "spent_delta": _number(each["spent"][1]),
+                "cap_epsilon": _number(each["caps"][0]),
+                "cap_delta": _number(each["caps"][1]),
+            }
+            for each in said.get("presence", ())
+        ],
+        "ledger_assertions": [
+            {
+                "attribute": attribute,
+                "names": ", ".join(p["name"] for p in said["periods"] if p["disjoint"] == attribute),
+            }
+            for attribute in sorted({p["disjoint"] for p in said.get("periods", ())} - {""})
+        ],
+        "ledger_replaced": said.get("replaced", 0),
     }
 
 
@@ -91,12 +117,16 @@ def _tables(publication: Publication) -> dict[str, Any]:
                 "parquet": table.parquet,
                 "rows": f"{table.rows:,}",
                 "seed": table.seed,
-                "rows_estimated": table.rows == release.estimated_rows,
+                "rows_estimated": table.rows == release.expected_rows(),
                 "columns_of_table": [_column(column) for column in columns],
             }
             for table in publication.tables
         ],
         "column_count": len(columns),
+        "counts": [
+            {"counts_file": name, "counts_of": " × ".join(wanted)}
+            for name, wanted in zip(names(publication.counts), publication.counts, strict=True)
+        ],
         "discovered": ", ".join(certificate.discovered),
         "invented": ", ".join(column.name for column in columns if column.origin == "invented"),
         "left_out": ", ".join(
@@ -106,6 +136,20 @@ def _tables(publication: Publication) -> dict[str, Any]:
         "misfit_columns": [
             {"column": each.column, "share": each.said} for each in (release.misfits.seen if release.misfits else ())
         ],
+    }
+
+
+def _quality(publication: Publication) -> dict[str, Any]:
+    """Noisy distances from the private table, where some of the budget bought them."""
+    found = publication.release.quality
+    worst = None if found is None else found.worst_pair
+    means = (
+        {} if found is None else {"columns": found.mean_column, "pairs": found.mean_pair, "workload": found.mean_wider}
+    )
+    return {
+        "quality": [{"measured": name, "distance": mean.said} for name, mean in means.items() if mean is not None],
+        "worst_pair": "" if worst is None else " × ".join(worst.attributes),
+        "worst_pair_at_most": "" if worst is None else f"{100 * min(1.0, max(0.0, worst.upper)):.1f} %",
     }
 
 

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import HedgerowError, OptionError, ReleaseError, counted, listing
-from hedgerow.publish.documents import PUBLICATION, documents, page
+from hedgerow.publish.counts import names
+from hedgerow.publish.documents import PAGE, PUBLICATION, computed, documents
 from hedgerow.publish.publication import FORMAT, File, Publication, Table, made_with
 from hedgerow.release.bundle import Release, Trust
 from hedgerow.release.bundle import verify as verify_release
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SUMS, SIGNATURE, PUBLIC_KEY = "SHA256SUMS", "SHA256SUMS.sig", "SHA256SUMS.pem"
-PAGE = "page.html"
 TRANSLATIONS = "templates"
 """Where the templates of translations lie in the folder, so that what follows from them can be checked."""
 SAME = "on the same platform and versions only"
@@ -54,11 +54,10 @@ def write(
             _draw(partial, publication, table, given)
         shutil.copyfile(release, partial / publication.release_file)
         files = {name: _file(partial, name) for name in _data_names(publication)}
-        (partial / PAGE).write_bytes(page(publication))
-        for name, text in (translations or {}).items():
-            (partial / TRANSLATIONS).mkdir(exist_ok=True)
-            (partial / TRANSLATIONS / name).write_text(text, encoding="utf-8")
-        for name, data in documents(publication, files, translations or {}).items():
+        templates = {f"{TRANSLATIONS}/{name}": text.encode() for name, text in (translations or {}).items()}
+        said = documents(publication, files, translations or {})
+        for name, data in {**computed(publication), **templates, **said}.items():
+            (partial / name).parent.mkdir(exist_ok=True)
             (partial / name).write_bytes(data)
         sums = _sums(partial, _names(partial))
         (partial / SUMS).write_bytes(sums)
@@ -127,7 +126,7 @@ def verify(folder: Path, trust: Trust) -> tuple[Release, list[str], str | None, 
     confirmed.append(_check_documents(folder, publication))
     try:
         confirmed += [_check_table(folder, publication, table) for table in publication.tables]
-        confirmed.append(_check_page(folder, publication))
+        confirmed.append(_check_computed(folder, publication))
     except ReleaseError as problem:
         if made_with() == publication.made_with:
             raise
@@ -189,7 +188,7 @@ def _check_documents(folder: Path, publication: Publication) -> str:
         written = documents(publication, files, translations)
     except HedgerowError as problem:
         raise ReleaseError("publication-documents", f"the documents cannot be written again: {problem}") from None
-    known = {*written, *files, PAGE, *(f"{TRANSLATIONS}/{name}" for name in translations)}
+    known = {*written, *files, PAGE, *names(publication.counts), *(f"{TRANSLATIONS}/{name}" for name in translations)}
     strange = set(_names(folder)) - known - {SUMS, SIGNATURE, PUBLIC_KEY}
     differing = [name for name, data in written.items() if not _holds(folder / name, data)]
     if differing or strange:
@@ -215,13 +214,16 @@ def _check_table(folder: Path, publication: Publication, table: Table) -> str:
     return f"{table.rows:,} rows of {table.csv} and {table.parquet} were drawn again with seed {table.seed}: the same"
 
 
-def _check_page(folder: Path, publication: Publication) -> str:
-    if not _holds(folder / PAGE, page(publication)):
+def _check_computed(folder: Path, publication: Publication) -> str:
+    made = computed(publication)
+    differing = [name for name, data in made.items() if not _holds(folder / name, data)]
+    if differing:
         raise ReleaseError(
-            "page-not-confirmed",
-            f'"{PAGE}" is not the page that this version makes of the release here; pages come out the same {SAME}.',
+            "numbers-not-confirmed",
+            f"{listing(differing)}: not what this version makes of the release here; such numbers come out the same "
+            f"{SAME}.",
         )
-    return f"{PAGE} is the page of the release, to the letter"
+    return f"{listing(made)}: what the release says, to the letter"
 
 
 def _spelled(release: Release, table: Table) -> str:

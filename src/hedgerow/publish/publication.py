@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.publish.counts import of
 from hedgerow.publish.publisher import Publisher
 from hedgerow.release.certificate import versions
 from hedgerow.schema.spreadsheets import guarded, guarded_name
@@ -79,6 +80,8 @@ class Publication:
     ledger: Mapping[str, Any] | None
     """What the ledger says, where it was given (`hedgerow.private.ledger.Ledger.statement`)."""
     made_with: Mapping[str, str]
+    counts: tuple[tuple[str, ...], ...] = ()
+    """The columns of each table of counts."""
 
     @property
     def slug(self) -> str:
@@ -98,6 +101,7 @@ class Publication:
             "publisher": self.publisher.to_json(),
             "ledger": self.ledger and dict(self.ledger),
             "made_with": dict(self.made_with),
+            "counts": [list(columns) for columns in self.counts],
         }
 
     @classmethod
@@ -110,6 +114,7 @@ class Publication:
             Publisher.of(data["publisher"], name),
             data["ledger"],
             data["made_with"],
+            of(data["counts"], name) if data["counts"] else (),
         )
 
 

@@ -12,12 +12,15 @@ import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import numpy.typing as npt
 
-from hedgerow.coded.domain import Counts, Domain, Marginal
+from hedgerow.coded.domain import CodedTable, Counts, Domain, Marginal
+from hedgerow.coded.joining import Join
 from hedgerow.coded.measurement import Answer, Measurement, Noise
 from hedgerow.coded.query import MarginalQuery, Query, TreeQuery
 from hedgerow.errors import OptionError, ReleaseError, listing, suggestion
@@ -27,15 +30,19 @@ from hedgerow.models.model import BLOCK_ROWS, HELD, Model, State, block_rng, blo
 from hedgerow.models.stored import MEMORY, MOST_CELLS, Allowance, Stored
 from hedgerow.release import archive, editions
 from hedgerow.release.certificate import Certificate, check
+from hedgerow.release.drawing import Drawing
 from hedgerow.release.files import whole_file
 from hedgerow.release.misfits import Misfits
+from hedgerow.release.quality import Quality
 from hedgerow.release.signing import check_signature, sign
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from hedgerow.answers.asking import Answers, Asking
     from hedgerow.release.demand import Demand
     from hedgerow.schema import Encoding, Schema
+    from hedgerow.schema.weight import Weight
 
 MANIFEST, SIGNATURE = OUTSIDE = ("manifest.json", "signature.json")
 """Members that come last, and that the manifest does not list."""
@@ -47,10 +54,23 @@ MOST_ROWS = 1 << 40
 """Rows that are drawn at most where nobody said how many."""
 TEXT_BYTES = 32
 """Memory for one byte of JSON while it is read, at most."""
+POOL = 1 << 18
+"""Rows of the model that several tables choose theirs from."""
 CODE_BYTES = 64
 """Memory for one code of a column while codes become values: what it stands for, and where its bin begins and ends."""
 LARGEST_SCALE = 1e100
 """Of noise: its variance is still a number."""
+
+
+PILOT = 1 << 13
+"""Rows that are drawn to say how rules are kept."""
+
+
+class RulesKept(NamedTuple):
+    """Shares: of the model's own rows those that obey every rule; of a draw's rows those that had to be completed."""
+
+    right: float
+    completed: float
 
 
 class Trust(NamedTuple):
@@ -67,7 +87,7 @@ class ModelAnswer:
 
     `noise_std` is the standard deviation of the noise that the measured counts carry. It is not the error of `counts`:
     those are fitted to all answers together, kept from being negative and made to add up, so they differ from the
-    measured ones, and what they are wrong by is not known. None where just this was not measured.
+    measured ones; `Release.ask` gives intervals for what they are wrong by. None where just this was not measured.
     """
 
     attributes: Marginal
@@ -94,7 +114,7 @@ class Release:
         self.signer = signer
         self._trust = trust
         self._encoding: Encoding | None = None
-        self._demands: dict[str, Demand] = {}
+        self._demands: dict[str | None, Demand] = {}
 
     @property
     def encoding(self) -> Encoding:
@@ -130,6 +150,30 @@ class Release:
         if self.certificate.charges[0].purpose != "look":
             return None
         return Misfits.of(self.answers[0].measurements)
+
+    @property
+    def quality(self) -> Quality | None:
+        """How far the rows that are drawn by default are from the private table, where the run measured that."""
+        charge = self.certificate.charges[-1]
+        if charge.purpose != "quality":
+            return None
+        return Quality.of(charge, self.answers[-1].scores, self.model.total)
+
+    @property
+    def missed(self) -> list[str]:
+        """What the schema demands (`accept`) and the measured distances do not show, in words; empty where all is met.
+
+        A criterion is met where the upper bound of its distance is: the truth then is, with a probability of 90 %.
+        """
+        found = {} if self.quality is None else self.quality.criteria()
+        said = []
+        for name, most in self.schema.accept.items():
+            distance = found.get(name)
+            if distance is None:
+                said.append(f"{name}: at most {100 * most:g} %, not measured")
+            elif distance.upper > most:
+                said.append(f"{name}: at most {100 * most:g} %, measured {distance.said}")
+        return said
 
     @property
     def estimated_rows(self) -> int:
@@ -174,13 +218,43 @@ class Release:
         return found
 
     def expected_rows(self, where: str | None = None) -> int:
-        """How many rows are drawn where nobody says: the noisy estimate, of those that meet the condition."""
-        rows = self.estimated_rows
-        return rows if where is None else max(1, round(rows * self.share(where)))
+        """How many rows are drawn where nobody says: the noisy estimate of what there is, of one kind or in all.
+
+        Of a population drawn by weights, as many as the weights add up to.
+        """
+        rows: float = self.estimated_rows
+        weight = self._population
+        if weight is not None:
+            rows = min(MOST_ROWS, rows * self._demand(where).share / self._legal * weight.max)
+        elif where is not None:
+            rows *= self.share(where)
+        return max(1, round(rows))
 
     def share(self, where: str) -> float:
-        """The part of the model's rows that meet a condition as in SQL's WHERE: an estimate from noisy answers."""
-        return self._demand(where).share
+        """The part of the rows that meet a condition as in SQL's WHERE: an estimate from noisy answers."""
+        share = self._demand(where).share
+        return share / self._legal if self._population is None else share / self._demand(None).share
+
+    @cached_property
+    def rules_kept(self) -> RulesKept:
+        """How the rules are kept, read off a fixed draw of PILOT rows."""
+        drawing = Drawing(self.model, self.encoding, block_rng(0, 0))
+        for _ in drawing.rows(PILOT):
+            pass
+        return RulesKept(drawing.right / max(1, drawing.tried), drawing.completed / PILOT)
+
+    @cached_property
+    def _legal(self) -> float:
+        """The part of the model's own rows that obey the rules."""
+        from hedgerow.release.demand import Demand
+
+        return Demand(self.encoding, self.model, None, None).share if self.encoding.rules else 1.0
+
+    @property
+    def _population(self) -> Weight | None:
+        """The weights by which a population is drawn, where the schema asks for one."""
+        weight = self.schema.weight
+        return weight if weight is not None and weight.draw == "population" else None
 
     def batches(self, rows: int | None = None, seed: int = 0, where: str | None = None) -> Iterator[pa.Table]:
         """Rows some at a time, from blocks of 2²⁰; block b depends only on what is asked, the seed, b and its size."""
@@ -189,10 +263,21 @@ class Release:
 
     def block(self, size: int, seed: int, number: int, where: str | None = None) -> Iterator[pa.Table]:
         """One block of a draw, some rows at a time."""
-        rng = block_rng(seed, number)
-        if where is not None:
-            return self._demand(where).rows(size, rng, number * BLOCK_ROWS)
-        return self.encoding.decode_in_slices(self.model.draw(size, rng), rng, number * BLOCK_ROWS)
+        if where is not None or self._population is not None:
+            return self._demand(where).rows(size, block_rng(seed, number), number * BLOCK_ROWS)
+        return self._plain(size, seed, number)
+
+    def _plain(self, size: int, seed: int, number: int) -> Iterator[pa.Table]:
+        """A block of the model's own rows: those that were counted are its likes."""
+        return Drawing(self.model, self.encoding, block_rng(seed, number)).rows(size, number * BLOCK_ROWS)
+
+    def written(self, rows: int, seed: int) -> CodedTable:
+        """The codes of the rows of a draw's first block: what was drawn for values that are not declared is replaced
+        in them, as it is in a table that is written. Rows are drawn as a sample, also where a population is: it is
+        samples that were counted.
+        """
+        written = [self.encoding.encode(part) for part in self._plain(min(rows, BLOCK_ROWS), seed, 0)]
+        return {name: np.concatenate([part[name] for part in written]) for name in self.encoding.domain.names}
 
     def sample(self, rows: int | None = None, seed: int = 0, *, where: str | None = None) -> pa.Table:
         """An Arrow table of `rows` synthetic rows (default: the noisy estimate of how many there are).
@@ -223,12 +308,12 @@ class Release:
 
         return completed(self, given, seed)
 
-    def _demand(self, where: str) -> Demand:
-        """The condition as the model takes it, made once."""
+    def _demand(self, where: str | None) -> Demand:
+        """What is asked as the model takes it, made once."""
         if where not in self._demands:
             from hedgerow.release.demand import Demand
 
-            self._demands[where] = Demand(self.encoding, self.model, where)
+            self._demands[where] = Demand(self.encoding, self.model, where, self._population)
         return self._demands[where]
 
     def table(self) -> pa.Table:
@@ -267,6 +352,37 @@ class Release:
             if measurement.query.attributes == marginal
         ]
         return ModelAnswer(marginal, self.model.marginal(marginal), min(measured, default=None))
+
+    def ask(self, question: str, level: float = 0.9, population: bool = False) -> Answers:
+        """Answers to a SELECT, or to several that semicolons part: see docs/use/ask.md.
+
+        Each row has an estimate, an interval that is to hold the private table's own figure with probability `level`,
+        and what it rests on. With `population` the interval is for the people of whom the rows are a random sample.
+        """
+        return self._asking.ask(question, level, population)
+
+    def tables(self, count: int, rows: int | None = None, seed: int = 0) -> Iterator[pa.Table]:
+        """Several tables that differ among each other as much as each may be wrong, for tools of your own.
+
+        Each is drawn from a bootstrap of the model: from as many independent rows of it as tell as much of the private
+        table as the release does. So what varies between tables estimates the error of their mean; docs/use/tables.md
+        says how to combine them.
+        """
+        if count < 2:
+            raise OptionError("too-few-tables", f"what varies between tables shows in two at least, got {count}.")
+        pool = self.model.draw(POOL, block_rng(seed, 0))
+        size = self.estimated_rows if rows is None else rows
+        for number in range(count):
+            rng = block_rng(seed, number + 1)
+            few = rng.integers(0, POOL, self._asking.worth)
+            chosen = few[rng.integers(0, len(few), size)]
+            yield self.encoding.decode({name: codes[chosen] for name, codes in pool.items()}, rng)
+
+    @cached_property
+    def _asking(self) -> Asking:
+        from hedgerow.answers.asking import Asking
+
+        return Asking(self)
 
     # ------------------------------------------------------------ files
 
@@ -470,7 +586,12 @@ def _measurement_to_json(measurement: Measurement, arrays: list[npt.NDArray[Any]
     if isinstance(query, TreeQuery):
         tree = {"splits_on": list(query.splits_on), "label": query.label, "sizes": query.sizes}
         return about | {"tree": tree | {"split": store(query.split), "child": store(query.child)}}
-    marginal = {"sizes": query.sizes, "levels": [store(level) for level in query.levels]}
+    marginal: dict[str, Any] = {"sizes": query.sizes, "levels": [store(level) for level in query.levels]}
+    if any(query.joins):
+        marginal["axes"] = [
+            name if join is None else [name, list(join.members), store(join.combinations.reshape(-1))]
+            for name, join in zip(query.attributes, query.joins, strict=True)
+        ]
     return about | {"marginal": marginal | {"blocks": store(query.blocks)}}
 
 
@@ -495,9 +616,15 @@ def _measurement_from_json(data: Mapping[str, Any], array: Any) -> Measurement:
         query = TreeQuery(Domain.of(sizes), names, line(tree["split"], "<i4"), line(tree["child"]), tree["label"])
     else:
         marginal = data["marginal"]
-        given = {name: line(level) for name, level in zip(sizes, marginal["levels"], strict=True) if level is not None}
+        joins = {
+            axis[0]: Join({name: sizes[name] for name in axis[1]}, line(axis[2]).reshape(-1, len(axis[1])))
+            for axis in marginal.get("axes", ())
+            if isinstance(axis, list)
+        }
+        axes = [axis[0] if isinstance(axis, list) else axis for axis in marginal.get("axes", sizes)]
+        given = {name: line(level) for name, level in zip(axes, marginal["levels"], strict=True) if level is not None}
         blocks = None if marginal["blocks"] is None else line(marginal["blocks"])
-        query = MarginalQuery(Domain.of(sizes), tuple(sizes), levels=given, blocks=blocks)
+        query = MarginalQuery(Domain.of(sizes), tuple(axes), levels=given, blocks=blocks, joins=joins)
     kept = None if data["kept"] is None else line(data["kept"])
     values = line(data["values"])
     if query.cells > MOST_CELLS or values.shape != ((query.cells,) if kept is None else kept.shape):

@@ -38,6 +38,10 @@ UNSAFE = "noise drawn from a given seed: anyone who knows the seed can take the 
 REHEARSAL = "a rehearsal on made-up rows"
 ENDED_EARLY = "The method was told that its time was up (--max-time) and did less than it otherwise would."
 PUBLIC = "A public table was used; the publisher asserts that it does not depend on the private rows."
+RULES = (
+    "Every row obeys the rules of the schema, which the publisher asserts not to depend on the private rows. Private "
+    "rows that break one are recoded, each by itself, and count like any other."
+)
 OPINION = 1e-3
 """By what part another accountant's ε may exceed ours: it rounds losses up."""
 MOST_POINTS = 1 << 25
@@ -51,6 +55,8 @@ ACCESSES = {
     ("score", "gaussian"),
     ("score", "laplace"),
     ("discover", "discovery"),
+    ("quality", "gaussian"),
+    ("quality", "laplace"),
 }
 """What an access may be for, and by which mechanism."""
 _LEDGER = {FORMAT: ("dataset", "hash"), editions.FIRST: ("dataset", "entry", "hash")}
@@ -72,7 +78,11 @@ class Certificate:
     ledger: Mapping[str, Any] | None = None
     void: str | None = None
     notes: tuple[str, ...] = ()
+    unprotected: tuple[str, ...] = ()
+    """What is published beside the guarantee: the publisher's word, or properties of all rows together."""
     versions: Mapping[str, str] = field(default_factory=dict)
+    drawn: Mapping[str, int] | None = None
+    """The rows and the seed of the draw whose distances from the private table were measured."""
     format: str = FORMAT
 
     @property
@@ -133,6 +143,7 @@ class Certificate:
                 f"The certificate is of the first edition and states {editions.stated_in_first(self)}, that of what "
                 "was spent; the guarantee above is the one that holds."
             )
+        said += [f"Unprotected: {quantity}." for quantity in self.unprotected]
         return [*said, *self.notes, *self.budget.doubts()]
 
     def to_json(self) -> dict[str, Any]:
@@ -157,6 +168,10 @@ class Certificate:
             "versions": dict(self.versions),
             "charges": [_charge_to_json(charge) for charge in self.charges],
         }
+        if self.unprotected:
+            said["unprotected"] = list(self.unprotected)
+        if self.drawn is not None:
+            said["drawn"] = dict(self.drawn)
         return said if self.format == FORMAT else editions.first(self, said)
 
     @classmethod
@@ -180,7 +195,9 @@ class Certificate:
             ledger=data["ledger"] and _ledger_from_json(data["ledger"], edition),
             void=data["void"],
             notes=tuple(data["notes"]),
+            unprotected=tuple(data.get("unprotected", ())),
             versions=data["versions"],
+            drawn=None if "drawn" not in data else {name: int(data["drawn"][name]) for name in ("rows", "seed")},
             format=edition,
         )
 
@@ -258,11 +275,20 @@ def _check_schema(certificate: Certificate, schema: Schema) -> None:
             "certificate-and-schema",
             "the certificate and the schema differ on the unit, the dataset or what was discovered.",
         )
+    if certificate.unprotected != schema.unprotected:
+        raise ReleaseError(
+            "certificate-unprotected", "the certificate does not name what the schema takes as given, or names more."
+        )
     known = certificate.void in (None, UNSAFE, REHEARSAL, PRINTED) and set(certificate.notes) <= {
         ENDED_EARLY,
         editions.ENDED_EARLY,
         PUBLIC,
+        RULES,
     }
+    if (RULES in certificate.notes) != bool(schema.rules or schema.derive):
+        raise ReleaseError(
+            "certificate-and-schema", "the certificate and the schema differ on whether there are rules."
+        )
     if not known:
         raise ReleaseError("certificate-strange-note", "the certificate holds a note that Hedgerow does not write.")
 
@@ -282,9 +308,9 @@ def _check_charges(certificate: Certificate) -> None:
         if (charge.purpose, charge.mechanism) not in ACCESSES:
             raise ReleaseError("charge-unknown-access", f"{where} is no kind of access that Hedgerow makes.")
         grid = charge.rows_per_person * max(charge.weights) / STEPS_PER_SENSITIVITY
-        if charge.extra != (grid if charge.purpose in ("select", "score") else 0.0):
+        if charge.extra != (grid if charge.purpose in ("select", "score", "quality") else 0.0):
             raise ReleaseError("charge-other-rounding", f"{where} states another rounding than Hedgerow makes.")
-        if charge.purpose in ("look", "measure") and len(charge.weights) != len(charge.queries):
+        if charge.purpose in ("look", "measure", "quality") and len(charge.weights) != len(charge.queries):
             raise ReleaseError(
                 "charge-weights", f"{where} lists {len(charge.queries)} queries but {len(charge.weights)} weights."
             )
@@ -294,6 +320,12 @@ def _check_charges(certificate: Certificate) -> None:
             _check_discovery(where, charge)
         if charge.purpose == "look" and number > 1:
             raise ReleaseError("charge-late-look", f"{where} is not the first access, as a look is.")
+        if charge.purpose == "quality" and number < len(certificate.charges):
+            raise ReleaseError("charge-early-quality", f"{where} is not the last access, as that of quality is.")
+    if (certificate.drawn is not None) != (certificate.charges[-1].purpose == "quality"):
+        raise ReleaseError(
+            "certificate-and-draw", "the certificate names a draw that was not measured, or measured one unnamed."
+        )
     if certificate.ledger is not None and ("look" in certificate.ledger) != (certificate.charges[0].purpose == "look"):
         raise ReleaseError(
             "certificate-and-ledger",
@@ -350,19 +382,25 @@ def _check_answers(certificate: Certificate, answers: Sequence[Answer], schema: 
             "measure": (len(charge.queries), False, 0),
             "select": (0, True, 0),
             "score": (0, False, len(charge.weights)),
+            "quality": (0, False, len(charge.weights)),
             "discover": (0, False, 0),
         }
         if (len(answer.measurements), answer.chosen is not None, len(answer.scores)) != expected[charge.purpose]:
             raise ReleaseError("charge-other-answer", f"charge {number} ({charge.purpose}) does not fit its answer.")
         if charge.purpose == "look" and tuple(m.query.attributes for m in answer.measurements) != looked:
             raise ReleaseError("charge-other-columns", "the look asks about other columns than the schema's.")
+        if charge.purpose == "quality" and any(query != _of_now(query, sizes) for query in charge.queries):
+            raise ReleaseError(
+                "charge-undeclared-attributes",
+                f"charge {number} asks about attributes that the schema does not declare.",
+            )
         if charge.purpose == "discover":
             bought |= {query["column"] for query in charge.queries}
         for measurement, query, weight in zip(answer.measurements, charge.queries, charge.weights, strict=False):
             _check_measurement(number, charge, measurement, query, weight)
             if charge.purpose == "look":
                 continue
-            columns = {column_of.get(name, "") for name in measurement.query.attributes}
+            columns = {column_of.get(name, "") for name in measurement.query.sizes}
             if any(sizes.get(name) != size for name, size in measurement.query.sizes.items()):
                 # before a column was discovered, it had other cells
                 if not columns <= set(certificate.discovered):
@@ -375,6 +413,12 @@ def _check_answers(certificate: Certificate, answers: Sequence[Answer], schema: 
                 bought |= columns & set(certificate.discovered)
     if bought != set(certificate.discovered):
         raise ReleaseError("discoveries-not-paid", "the columns that were discovered are not those that were paid for.")
+
+
+def _of_now(query: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, Any]:
+    """How a plain marginal of these attributes is described in the schema's domain."""
+    names = query["attributes"]
+    return {"attributes": list(names), "cells": math.prod(sizes[name] for name in names)}
 
 
 def _check_measurement(

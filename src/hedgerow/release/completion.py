@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from hedgerow.schema.encoding import Block
 
 
+TRIES = 200
+"""Times that a row is drawn which breaks a rule."""
 _NONE = (np.zeros(1, dtype=bool), np.zeros((1, 1), dtype=bool))
 
 
@@ -49,7 +51,30 @@ def completed(release: Release, given: pa.Table, seed: int) -> Iterator[pa.Table
         pieces = [piece for each in encoding.blocks if (piece := _piece(encoding, each, block)) is not None]
         rng = block_rng(seed, number)
         codes = _drawn(release.model, pieces, len(block), rng, first)
-        yield _with_given(encoding, encoding.decode(codes, rng, first), block)
+        drawn = _with_given(encoding, encoding.decode(codes, rng, first), block)
+        yield _obeying(release, drawn, block, rng, first) if encoding.rules else drawn
+
+
+def _obeying(release: Release, drawn: pa.Table, given: pa.Table, rng: np.random.Generator, first: int) -> pa.Table:
+    """The same rows; those that break a rule are drawn again given the same, until they obey."""
+    encoding = release.encoding
+    for _ in range(TRIES):
+        again = np.flatnonzero(encoding.rules.broken(drawn))
+        if not len(again):
+            return drawn
+        block = given.take(pa.array(again))
+        pieces = [piece for each in encoding.blocks if (piece := _piece(encoding, each, block)) is not None]
+        codes = _drawn(release.model, pieces, len(again), rng, first)
+        other = _with_given(encoding, encoding.decode(codes, rng, first), block)
+        place = np.arange(len(drawn))
+        place[again] = len(drawn) + np.arange(len(again))
+        drawn = pa.concat_tables([drawn, other]).take(pa.array(place))
+    row = int(np.flatnonzero(encoding.rules.broken(drawn))[0]) + first + 1
+    raise OptionError(
+        "given-breaks-rules",
+        f"what is given of some rows, such as row {row:,}, leaves the model (almost) no row that obeys the rules of "
+        "the release. Nothing was written. Hint: give fewer of its columns.",
+    )
 
 
 def _piece(encoding: Encoding, block: Block, given: pa.Table) -> Piece | None:
@@ -132,7 +157,7 @@ def _with_given(encoding: Encoding, drawn: pa.Table, given: pa.Table) -> pa.Tabl
             values = column.to_arrow(np.where(lacking, column.cells.low, numbers), np.zeros(len(numbers), dtype=bool))
             own = pc.if_else(pa.array(lacking), drawn.column(name), values.cast(column.arrow_type))
             drawn = drawn.set_column(drawn.schema.get_field_index(name), encoding.arrow_schema.field(name), own)
-    return drawn
+    return encoding.rederived(drawn)
 
 
 def _refuse_columns(encoding: Encoding, given: pa.Table) -> None:

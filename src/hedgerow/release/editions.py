@@ -44,7 +44,10 @@ def schema_of(data: Any) -> Schema:
     schema = Schema.from_dict(data)
     waiting = {name: schema.columns[name] for name, _ in schema.discoveries}
     each = {name: column.with_a_cell_each() for name, column in waiting.items() if isinstance(column, Integer)}
-    return Schema(**{**dict(schema), "columns": {**schema.columns, **each}}) if each else schema
+    if not each:
+        return schema
+    declared = {name: getattr(schema, name) for name in Schema.model_fields}
+    return Schema(**{**declared, "columns": {**schema.columns, **each}})
 
 
 def _statements(certificate: Certificate, given: Guarantee | None) -> list[str]:

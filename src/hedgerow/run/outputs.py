@@ -35,10 +35,15 @@ class Outputs:
         return self.release.with_name(self.release.name + ".journal")
 
     @property
+    def refused(self) -> Path:
+        """Where a release is kept that misses what its schema demands."""
+        return self.release.with_name(f"{self.release.stem}.refused{self.release.suffix}")
+
+    @property
     def is_done(self) -> bool:
         """Whether the release was made, and saved, before."""
         begun = os.path.exists(self.journal) and self.journal.stat().st_size > 0
-        return zipfile.is_zipfile(self.release) and not begun
+        return (zipfile.is_zipfile(self.release) or zipfile.is_zipfile(self.refused)) and not begun
 
     def refuse_release(self, seed: int, resume: bool) -> None:
         """A release that is there may have been paid for; only the run that made it goes on with it."""

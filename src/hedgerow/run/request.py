@@ -14,8 +14,9 @@ from typing import Any
 from hedgerow.budget.amounts import Budget
 from hedgerow.errors import OptionError, SchemaError, suggestion, unread
 from hedgerow.methods import DEFAULT, build
+from hedgerow.methods.choice import Choice
 from hedgerow.methods.method import Method
-from hedgerow.private.discovery import Allotment, Discoveries
+from hedgerow.private.discovery import SHARE_MOST, SHARE_OF_QUALITY, Allotment, Discoveries
 from hedgerow.private.engines import open_engine
 from hedgerow.private.journal import Claim, Journal, refuse_unfinished
 from hedgerow.private.ledger import ROW, Ledger
@@ -25,9 +26,10 @@ from hedgerow.private.sources.sameness import refuse_as_public
 from hedgerow.private.sources.source import described
 from hedgerow.progress import Limits, Progress
 from hedgerow.release.bundle import Release
-from hedgerow.run.outputs import Outputs
+from hedgerow.run.outputs import Outputs, check_outputs
 from hedgerow.run.run import Run, rehearse
 from hedgerow.schema import Schema
+from hedgerow.schema.fits import rules_by_name
 from hedgerow.schema.presets import find
 
 
@@ -40,6 +42,7 @@ def synthesize(
     file: Mapping[str, Any] | None = None,
     public: Any = None,
     ledger: str | Path | None = None,
+    period: str | None = None,
     limits: Limits | None = None,
     seed: int = 0,
     progress: Progress | None = None,
@@ -48,6 +51,7 @@ def synthesize(
     resume: bool = False,
     allow_misfits: Sequence[str] = (),
     rows: int | None = None,
+    quality: float = SHARE_OF_QUALITY,
 ) -> Release:
     """Make a release of a private table.
 
@@ -63,7 +67,10 @@ def synthesize(
     release is saved. One run at a time writes to it. Where clearly more values of a column than the schema's
     `max_misfits` fit nothing declared, the run ends with a MisfitError after a small look, which stays paid for;
     `allow_misfits` names columns that may. `rows` is how many will be drawn, where that is known beforehand
-    (never the true number): a method that needs the number for nothing else then spends nothing on it.
+    (never the true number): a method that needs the number for nothing else then spends nothing on it. `quality` is
+    the part of the budget that measures, when all else is done, how far the rows that are drawn by default are from the
+    private ones (`Release.quality`); 0 leaves it to the method. `ledger` is debited before
+    anything is counted, in its period of the name `period` or in the one that was opened last.
     """
     request = Request(
         table=table,
@@ -73,6 +80,7 @@ def synthesize(
         file=file or {},
         public=public,
         ledger=ledger,
+        period=period,
         limits=limits or Limits(),
         seed=seed,
         unsafe_noise_seed=unsafe_noise_seed,
@@ -80,6 +88,7 @@ def synthesize(
         resume=resume,
         allow_misfits=tuple(allow_misfits),
         rows=rows,
+        quality=quality,
     )
     return request.checked().release(progress)
 
@@ -106,6 +115,8 @@ class Request:
     """A table of the same columns that is public, whatever the private rows are."""
     ledger: str | Path | None = None
     """The lifetime budget of the dataset, which is debited before anything is counted."""
+    period: str | None = None
+    """The period of the ledger to debit; by default the one that was opened last, where there are any."""
     limits: Limits = field(default_factory=Limits)
     seed: int = 0
     """Steers post-processing only."""
@@ -119,6 +130,8 @@ class Request:
     """Columns whose values need not fit what is declared."""
     rows: int | None = None
     """How many rows will be drawn, where that is known beforehand: no budget then buys their number."""
+    quality: float = SHARE_OF_QUALITY
+    """The part of the budget that measures how far the drawn rows are from the private ones; 0 for none."""
     outputs: Outputs | None = None
     """The files that will be written."""
 
@@ -132,6 +145,12 @@ class Request:
             raise OptionError(
                 "bad-budget",
                 f"the budget must be a hedgerow.Budget(epsilon, delta), got {self.budget!r}.",
+            )
+        if not (isinstance(self.quality, int | float) and 0 <= self.quality <= SHARE_MOST):
+            raise OptionError(
+                "bad-quality-share",
+                f"the part of the budget that measures quality must lie between 0 and {SHARE_MOST:g}, "
+                f"got {self.quality!r}. Hint: {SHARE_OF_QUALITY:g} is the default, 0 measures none.",
             )
         if self.outputs is not None:
             self._check_outputs(self.outputs)
@@ -150,14 +169,16 @@ class Request:
         for name, column in schema.invented.items():
             column.refuse_unready(name)
         for allowed in self.allow_misfits:
-            if allowed not in schema.columns:
+            if allowed not in (*schema.columns, *rules_by_name(schema)):
                 raise OptionError(
                     "unknown-column",
                     f'misfits are allowed in "{allowed}", which is no column.{suggestion(allowed, schema.columns)}',
                 )
+        if schema.accept and self.outputs is not None:
+            self._check_acceptance(self.outputs)
         if hasattr(method, "bound"):
             method = method.bound(schema)  # options in the table's own values
-        books = None if self.ledger is None else self._opened(Ledger(self.ledger), schema, method)
+        books = None if self.ledger is None else self._opened(Ledger(self.ledger, self.period), schema, method)
         return Checked(self, schema, method, books)
 
     @property
@@ -192,6 +213,15 @@ class Request:
             named |= {f"schema {number}": each for number, each in enumerate(self.schema, start=1)}
         begun = journal.begun if isinstance(journal, Claim) else self.resume and journal.exists()
         outputs.check(named, self.seed, void=self.unsafe_noise_seed is not None, resume=self.resume, begun=begun)
+
+    def _check_acceptance(self, outputs: Outputs) -> None:
+        """What the schema demands is measured, and a release that misses it has a place to stay."""
+        if not self.quality:
+            raise OptionError(
+                "accept-needs-quality",
+                "the schema says what it accepts, and --quality 0 measures nothing. Hint: leave out one of the two.",
+            )
+        check_outputs([(outputs.refused, ())], {}, overwrite=outputs.overwrite)
 
     def _opened(self, books: Ledger, schema: Schema, method: Method) -> Ledger:
         """A ledger that can pay for the run."""
@@ -252,7 +282,7 @@ class Checked:
     @property
     def allotments(self) -> tuple[Allotment, ...]:
         """What is bought before the method starts, and for how much."""
-        return Discoveries.plan(self.schema, self.request.budget).allotments
+        return Discoveries.plan(self.schema, self.request.budget, self.request.quality).allotments
 
     def rehearsal(self, rows: int, progress: Progress | None = None) -> Release:
         """What would be asked of as many made-up rows, at what noise; the table is not opened, nothing is spent."""
@@ -263,7 +293,15 @@ class Checked:
         asked = self.request
         rows = asked.rows if asked.outputs is None else asked.outputs.rows
         return Run(
-            self.schema, asked.budget, self.method, asked.seed, progress, asked.public, rows, asked.allow_misfits
+            self.schema,
+            asked.budget,
+            self.method,
+            asked.seed,
+            progress,
+            asked.public,
+            rows,
+            asked.allow_misfits,
+            asked.quality,
         )
 
 
@@ -273,7 +311,12 @@ def chosen_method(
     epsilon: float,
     given: Mapping[str, Any] | None = None,
 ) -> Method:
-    """The method of that name, with the options that a preset holds for it at this ε and over them those given."""
+    """The method of that name, with the options that a preset holds for it at this ε and over them those given.
+
+    Several names with commas between them are a private choice among those methods.
+    """
+    if "," in name:
+        return Choice([chosen_method(schema, each.strip(), epsilon, given) for each in name.split(",")])
     preset = None if isinstance(schema, Schema) else find(schema)
     held = {} if preset is None else preset.options(name, epsilon)
     method: Method = build(name, {**held, **(given or {})})

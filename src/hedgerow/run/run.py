@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -17,16 +17,20 @@ from hedgerow.coded.measurement import Answer
 from hedgerow.errors import HedgerowError, MisfitError, OptionError, standing
 from hedgerow.methods import options, refuse_unreadable
 from hedgerow.methods.method import Method
+from hedgerow.methods.shared.workloads import declared_workload
+from hedgerow.models.rows import CountedRows
 from hedgerow.private.account import Account
 from hedgerow.private.discovery import Discoveries
 from hedgerow.private.journal import Journal, Journaled
 from hedgerow.private.ledger import ROW, Ledger
 from hedgerow.private.look import Look
 from hedgerow.private.mechanisms import Mechanisms, Randomizer
+from hedgerow.private.quality import MOST_ROWS, distances_of
 from hedgerow.private.vault import Vault
 from hedgerow.progress import Progress
 from hedgerow.release.bundle import Release
-from hedgerow.release.certificate import ENDED_EARLY, PUBLIC, REHEARSAL, UNSAFE, Certificate, versions
+from hedgerow.release.certificate import ENDED_EARLY, PUBLIC, REHEARSAL, RULES, UNSAFE, Certificate, versions
+from hedgerow.run.forecast import forecast
 from hedgerow.schema.fits import Looked
 
 if TYPE_CHECKING:
@@ -49,6 +53,8 @@ class Run:
     """How many rows were asked for: where nothing else needs it, no budget then buys their number."""
     allow_misfits: tuple[str, ...] = ()
     """Columns that a look does not stop the run for."""
+    quality: float = 0.0
+    """The part of the budget that measures, at the end, how far the drawn rows are from the private ones."""
 
     def identity(self, ledger: Ledger | None) -> dict[str, Any]:
         """What decides which questions are asked, and who pays: a run is resumed only by itself."""
@@ -60,6 +66,7 @@ class Run:
             "seed": self.seed,
             "public table": self.public is not None,
             "rows": self.rows,
+            "quality": self.quality,
             "version": __version__,
         }
 
@@ -68,7 +75,8 @@ class Run:
     ) -> Release:
         """Prepare the engine, let the method ask, and put together what came of it."""
         refuse_unreadable(self.method)
-        discoveries = Discoveries.plan(self.schema, self.budget)
+        self.schema.check_rules()
+        discoveries = Discoveries.plan(self.schema, self.budget, self.quality)
         amount = self._whole(discoveries, ledger)
         guarantee(amount, self.budget.delta)  # a budget that cannot be stated is refused before it is spent
         looked = amount.share(discoveries.look_share)
@@ -83,12 +91,14 @@ class Run:
 
         def open_books() -> None:
             look.take(self.budget.delta, self.allow_misfits)
+            self._warn_of_noise(look)
             debit_rest()
 
         def exchanging(spent: Amount) -> Amount:
             return self._exchanged(spent + looked) - looked
 
-        account = Account(amount - looked, open_books, note, exchanging)
+        kept = amount.share(discoveries.quality_share)
+        account = Account(amount - looked, open_books, note, exchanging, kept)
         with standing(lambda: (account if account.charges else look.account).standing()):
             try:
                 return self._made(engine, mechanisms, discoveries, look, account, entry)
@@ -138,21 +148,56 @@ class Run:
             self.rows,
         )
         model = self.method.run(vault, self.progress)
-        certificate = Certificate(
-            budget=self.budget,
-            whole=look.account.whole + account.whole,
-            charges=(*look.account.charges, *account.charges),
-            rows_per_person=encoding.rows_per_person,
-            person=encoding.person is not None,
-            method=description(self.method),
-            dataset=schema.dataset,
-            discovered=tuple(schema.discovered),
-            ledger={key: entry[key] for key in ("dataset", "hash", "look") if key in entry} or None,
-            void=vault.exposed if mechanisms.guaranteed else UNSAFE,
-            notes=(*[PUBLIC] * (public is not None), *[ENDED_EARLY] * self.progress.ended_early),
-            versions=versions(),
-        )
-        return Release(schema, model, certificate, [*look.answers, *found, *vault.answers])
+
+        def made(drawn: Mapping[str, int] | None = None) -> Release:
+            certificate = Certificate(
+                budget=self.budget,
+                whole=look.account.whole + account.whole,
+                charges=(*look.account.charges, *account.charges),
+                rows_per_person=encoding.rows_per_person,
+                person=encoding.person is not None,
+                method=description(self.method),
+                dataset=schema.dataset,
+                discovered=tuple(schema.discovered),
+                ledger={key: entry[key] for key in ("dataset", "hash", "look") if key in entry} or None,
+                void=vault.exposed if mechanisms.guaranteed else UNSAFE,
+                unprotected=schema.unprotected,
+                notes=(
+                    *[PUBLIC] * (public is not None),
+                    *[RULES] * bool(schema.rules or schema.derive),
+                    *[ENDED_EARLY] * self.progress.ended_early,
+                ),
+                versions=versions(),
+                drawn=drawn,
+            )
+            return Release(schema, model, certificate, [*look.answers, *found, *vault.answers])
+
+        release = made()
+        if not account.kept or model.total > MOST_ROWS:
+            return release
+        with self.progress.phase("measure the quality"):
+            return made(self._measure_quality(release, vault, account.freed()))
+
+    def _warn_of_noise(self, look: Look) -> None:
+        """Say, before the rest is spent, that a table of about so many rows would be mostly noise."""
+        if not look.answers or self.budget.currency is not Currency.GDP:
+            return
+        rows = max(1, round(look.answers[0].measurements[0].total))
+        told = forecast(self.schema, self.budget, rows, self.quality)
+        if told.is_noise:
+            self.progress.warn(
+                f"about {rows:,} rows (a noisy count) are few for ε = {self.budget.epsilon:g} and so many columns and "
+                f"values: expect {100 * told.pairs:.0f} % of them in wrong cells of a pair of columns. hedgerow plan "
+                "says what would help."
+            )
+
+    def _measure_quality(self, release: Release, vault: Vault, spend: Amount) -> dict[str, int]:
+        """Measure how far the rows that are drawn by default are from the private ones; returns which rows they are."""
+        rows = release.estimated_rows if self.rows is None else self.rows
+        drawn = CountedRows(release.written(rows, self.seed), release.model.total)
+        workload = declared_workload(self.method, vault).weights
+        vault.quality(distances_of(vault.domain, workload, self.seed), against=drawn, spend=spend)
+        return {"rows": rows, "seed": self.seed}
 
     def _whole(self, discoveries: Discoveries, ledger: Ledger | None) -> Amount:
         """All of the budget, in ε where the method begins so; a ledger adds up μ², and discoveries are paid in it."""

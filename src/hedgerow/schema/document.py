@@ -27,7 +27,10 @@ def read_yaml(text: str, name: str) -> tuple[Any, Lines]:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark is not None else ""
         problem = getattr(error, "problem", None) or "characters that YAML does not allow"
-        raise SchemaError("not-yaml", f"{name}{where}: this is not YAML ({problem}).") from None
+        line = text.splitlines()[mark.line : mark.line + 1] if mark is not None else []
+        rule = any(word in each for each in line for word in ("when:", "then:"))
+        hint = " Hint: a condition with a comma is put in double quotes." if rule else ""
+        raise SchemaError("not-yaml", f"{name}{where}: this is not YAML ({problem}).{hint}") from None
     lines: Lines = {}
     if root is None:
         return None, lines

@@ -15,12 +15,16 @@ from hedgerow.schema.arrays import BoolArray, CodeArray
 from hedgerow.schema.column import Column, Encoded
 from hedgerow.schema.group import GroupEncoding
 from hedgerow.schema.invented import LONGEST
+from hedgerow.schema.rules.zeros import zeros
 
 if TYPE_CHECKING:
+    from hedgerow.schema.conditions import Expression
     from hedgerow.schema.schema import Schema
 
 SLICE_ROWS = 1 << 17
 """Rows that are turned from codes into values at a time; a Parquet file gets as many in a row group."""
+PASSES = 2
+"""So often every mend is made: one may undo what another did."""
 SLICE_BYTES = 1 << 30
 """Fewer rows where the longest values would take more than this."""
 
@@ -38,7 +42,11 @@ class Encoding:
         self.blocks: tuple[Block, ...] = tuple(_blocks(schema))
         """Columns that are coded together, and the attributes that hold them."""
         self.columns: tuple[str, ...] = tuple(self._columns)
-        self.domain = Domain(attribute for block in self.blocks for attribute in block.attributes)
+        self.rules = schema.kept_rules
+        attributes = Domain(attribute for block in self.blocks for attribute in block.attributes)
+        support, self.mends = zeros(self.rules.kept, self.blocks, attributes)
+        """Where rows go that hold codes which the rules do not allow together."""
+        self.domain = Domain(attributes, support)
         self.invented = {name: column for name, column in schema.invented.items() if column.comes_back}
         """Columns of the output that are never read: they have no attributes."""
         self.never_read = tuple(schema.invented)
@@ -50,11 +58,19 @@ class Encoding:
                 if name in self._columns or name in self.invented
             ]
         )
+        for name, expression in self.rules.derived.items():
+            kind = expression.values(self.arrow_schema.empty_table()).type
+            self.arrow_schema = self.arrow_schema.append(pa.field(name, kind))
 
     @property
     def declared(self) -> Mapping[str, Column]:
         """The columns as they are declared."""
         return self._columns
+
+    @property
+    def named(self) -> Mapping[str, Column | Expression]:
+        """What conditions may speak of: the columns, and derived ones as what they are computed by."""
+        return {**self._columns, **self.rules.derived}
 
     def attributes_of(self, column: str) -> tuple[str, ...]:
         """The attributes that hold a column."""
@@ -99,6 +115,8 @@ class Encoding:
         for block in self.blocks:
             for attribute, codes in zip(block.attributes, block.encode(batch).codes, strict=True):
                 coded[attribute.name] = codes.astype(attribute.dtype)
+        for mend in self.mends * PASSES:
+            mend(coded)
         return coded
 
     def outside(self, batch: pa.RecordBatch | pa.Table) -> dict[tuple[str, ...], BoolArray]:
@@ -124,6 +142,13 @@ class Encoding:
         rows = max(1, min(SLICE_ROWS, SLICE_BYTES // self._widest(folded)))
         for first in range(0, len(folded), rows):
             yield self._unfolded(folded.slice(first, rows))
+
+    def rederived(self, table: pa.Table) -> pa.Table:
+        """A table whose columns were changed, with derived columns computed anew."""
+        for name, expression in self.rules.derived.items():
+            place = table.schema.get_field_index(name)
+            table = table.set_column(place, self.arrow_schema.field(name), expression.values(table))
+        return table
 
     def renumbered(self, table: pa.Table, first: int, rng: np.random.Generator) -> pa.Table:
         """Some of the rows of a table with invented columns of their own, from the row of this number on."""
@@ -152,7 +177,7 @@ class Encoding:
             arrays |= zip(block.columns, block.decode(codes, rng), strict=True)
         rows = len(next(iter(arrays.values())))
         arrays |= {name: column.values(rows, first, rng) for name, column in self.invented.items()}
-        names = self.arrow_schema.names
+        names = [name for name in self.arrow_schema.names if name not in self.rules.derived]
         return pa.record_batch([arrays[name] for name in names], names=names)
 
     def _unfolded(self, folded: pa.RecordBatch) -> pa.Table:
@@ -160,6 +185,9 @@ class Encoding:
             pc.take(array.dictionary, array.indices, boundscheck=False) if pa.types.is_dictionary(array.type) else array
             for array in folded
         ]
+        if self.rules.derived:
+            known = pa.table(arrays, names=folded.schema.names)
+            arrays += [expression.values(known) for expression in self.rules.derived.values()]
         return pa.Table.from_arrays(arrays, schema=self.arrow_schema)
 
 
@@ -224,7 +252,7 @@ Block: TypeAlias = Single | _Joint
 
 def _blocks(schema: Schema) -> list[Block]:
     """Columns in order; a group stands where its first column does."""
-    group_of = {name: group for group in schema.groups for name in group.columns}
+    group_of = {name: group for group in schema.joint for name in group.columns}
     blocks: list[Block] = []
     done: set[str] = set()
     for name, column in schema.columns.items():

@@ -97,6 +97,8 @@ def _keys(model: type[BaseModel], location: Path) -> list[str]:
         return ["columns", "allowed", "source"]
     if location[0] == "file":
         return list(File.model_fields)
+    if location[0] == "weight":
+        return ["column", "max", "decimals", "draw"]
     names = [name for name in model.model_fields if name not in DISCOVERED]
     return sorted(names, key=lambda name: (name != "type", name in ("missing", "other", "source", "strip")))
 

@@ -1,4 +1,4 @@
-"""Whether values fit what is declared: the codes that a first look counts."""
+"""Whether values fit what is declared, and rows obey the rules: the codes that a first look counts."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from hedgerow.schema.numeric import Code
 
 if TYPE_CHECKING:
     from hedgerow.coded.domain import IntArray
+    from hedgerow.schema.rules import Kept
     from hedgerow.schema.schema import Schema
 
 FITS, MISFIT = 0, 1
@@ -22,16 +23,29 @@ FITS, MISFIT = 0, 1
 
 def can_misfit(schema: Schema) -> bool:
     """Whether there is anything to look for: a table of codes alone was coded by somebody who knew its cells."""
-    return bool(looked_at(schema)) and not all(isinstance(column, Code) for column in schema.columns.values())
+    coded = all(isinstance(column, Code) for column in schema.columns.values())
+    return bool(looked_at(schema)) and (bool(schema.rules) or not coded)
 
 
 def looked_at(schema: Schema) -> tuple[str, ...]:
-    """The columns that a value may misfit. One with an other-cell holds every value."""
-    return tuple(name for name, column in schema.settled().columns.items() if column.layout.other is None)
+    """The columns that a value may misfit, then the rules. A column with an other-cell holds every value."""
+    columns = tuple(name for name, column in schema.settled().columns.items() if column.layout.other is None)
+    return (*columns, *rules_by_name(schema))
+
+
+def rules_by_name(schema: Schema) -> dict[str, Kept]:
+    """The rules under names that no column has."""
+    found: dict[str, Kept] = {}
+    for each in schema.kept_rules.kept:
+        found[_unlike(f"rule {each.number}", schema.columns)] = each
+    return found
 
 
 def fits(schema: Schema) -> Domain:
-    """For each column that is looked at, whether its value fits; combinations of a group are not looked at."""
+    """For each column that is looked at, whether its value fits, and for each rule, whether a row obeys it.
+
+    Combinations of a group are not looked at.
+    """
     return Domain(_fit(name) for name in looked_at(schema))
 
 
@@ -41,10 +55,12 @@ class Looked(Encoding):
     def __init__(self, schema: Schema):
         super().__init__(schema)
         self.fits: dict[str, str] = {}
-        """For each column that is looked at, the attribute that says whether its value fits."""
+        """For each column and each rule that is looked at, the attribute that says whether its value fits."""
         for column in looked_at(schema):
             self.fits[column] = _unlike(f"{column} fits", {*self.domain.names, *self.fits.values()})
-        self.blocks = tuple(each for block in self.blocks for each in self._with_fits(block))
+        beside = [each for block in self.blocks for each in self._with_fits(block)]
+        rules = rules_by_name(schema).items()
+        self.blocks: tuple[Any, ...] = (*beside, *(_Obeys(each, self.fits[name]) for name, each in rules))
         self.domain = Domain(attribute for block in self.blocks for attribute in block.attributes)
 
     def _with_fits(self, block: Block) -> list[Block]:
@@ -76,6 +92,19 @@ class _Beside(Single):
     def encode(self, batch: Any) -> Encoded:
         found = super().encode(batch)
         return Encoded((*found.codes, _told(found.outside)), found.outside)
+
+
+class _Obeys:
+    """The columns of one rule: does the row obey it? Its values are taken as they are read, each row by itself."""
+
+    def __init__(self, kept: Kept, fit: str):
+        self.columns = kept.condition.columns
+        self.attributes, self.names = (_fit(fit),), (fit,)
+        self._condition = kept.condition
+
+    def encode(self, batch: Any) -> Encoded:
+        broken = self._condition.truth(batch).false
+        return Encoded((_told(broken),), broken)
 
 
 def _fit(name: str) -> Attribute:

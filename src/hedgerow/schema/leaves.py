@@ -7,6 +7,7 @@ draw picks a leaf of the cell by weight, and a step of the leaf along the slope 
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
@@ -213,6 +214,22 @@ def _running_out(share: FloatArray, low: float, high: float) -> FloatArray:
     """The same for a density that falls with the square of the distance from zero, between ends on one side of it."""
     number = 1 / (1 / low - share * (1 / low - 1 / high))
     return (number - low) / (high - low)
+
+
+def parted(cells: Iterable[Sequence[Leaf]], starts: Sequence[int]) -> list[list[Leaf]]:
+    """The cells parted where a run of steps begins that rules tell from those before it; a leaf's weight by width."""
+    found: list[list[Leaf]] = []
+    for cell in cells:
+        parts: dict[int, list[Leaf]] = {}
+        for leaf in cell:
+            inside = [start for start in starts if leaf.first < start <= leaf.last]
+            for first, after in pairwise([leaf.first, *inside, leaf.last + 1]):
+                weight = leaf.weight * (after - first) / (leaf.last - leaf.first + 1)
+                parts.setdefault(bisect.bisect_right(starts, first), []).append(
+                    Leaf(first, after - 1, max(1, round(weight)))
+                )
+        found += parts.values()
+    return found
 
 
 def drawable(cells: Iterable[Sequence[Leaf]], avoid: Iterable[int]) -> list[list[Leaf]]:

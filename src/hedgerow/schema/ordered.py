@@ -107,7 +107,7 @@ class OrderedColumn(Column):
             codes[unread if layout.other is None else empty] = layout.null or 0
             inside[empty] = layout.mark("") is not None
             self._text_marks(array, unread, codes, inside)
-        for cell, value in self._single_numbers():
+        for cell, value in self.single_numbers():
             exact = numbers == value
             codes[exact if layout.other is not None else exact | (settled == value)] = cell
             inside[exact] = True
@@ -119,7 +119,7 @@ class OrderedColumn(Column):
         codes, outside = self.encode(array)
         return np.where(codes[0] < self.layout.own, numbers, np.nan), outside
 
-    def _single_numbers(self) -> list[tuple[int, float]]:
+    def single_numbers(self) -> list[tuple[int, float]]:
         """Cells outside the bins that stand for one number: special values, then marks, which win over them."""
         special = [(self.layout.own + nth, value) for nth, value in enumerate(self.special_numbers)]
         marked = [(self.layout.values + self.marks.index(mark), value) for mark, value in self.mark_numbers.items()]
@@ -164,7 +164,7 @@ class OrderedColumn(Column):
     def _as_values(self, numbers: FloatArray | IntArray, cells: IntArray) -> pa.Array:
         """Numbers as values; in cells outside the bins, what those stand for."""
         null = cells >= self.layout.own
-        for cell, value in self._single_numbers():
+        for cell, value in self.single_numbers():
             if self.holds(value):
                 here = cells == cell
                 numbers[here] = value

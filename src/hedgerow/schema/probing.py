@@ -16,6 +16,7 @@ import pyarrow as pa
 from hedgerow.coded.domain import Attribute, Domain, IntArray
 from hedgerow.schema.arrays import CodeArray, FloatArray
 from hedgerow.schema.column import Encoded
+from hedgerow.schema.encoding import Single
 from hedgerow.schema.fits import FITS, MISFIT, Looked
 from hedgerow.schema.leaves import Leaf
 from hedgerow.schema.trees import Placed, Tree
@@ -56,10 +57,11 @@ class Probing(Looked):
     def __init__(self, schema: Schema, waiting: Mapping[str, Cuttable], starts: Mapping[str, Starts]):
         super().__init__(schema)
         looks = {name: _Look(name, waiting[name], runs, self.fits.get(name)) for name, runs in starts.items()}
-        self.blocks: tuple[Any, ...] = tuple(
-            looks.get(block.columns[0], block) if len(block.columns) == 1 else block for block in self.blocks
+        self.blocks = tuple(
+            looks.get(block.columns[0], block) if isinstance(block, Single) else block for block in self.blocks
         )
         self.domain = Domain(attribute for block in self.blocks for attribute in block.attributes)
+        self.mends = []  # columns that are looked at have no cells yet
 
 
 class _Look:

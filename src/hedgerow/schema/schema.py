@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, PrivateAttr, ValidationError, model_validator
 
 from hedgerow.errors import Fault, OptionError, SchemaError, TableError, listing, suggestion
+from hedgerow.schema.calendar import DAY, CalendarColumn
 from hedgerow.schema.column import Column, plain_value
 from hedgerow.schema.contest import is_parameters, schema_of
 from hedgerow.schema.document import Flow, read_json, read_yaml, write_yaml
@@ -22,16 +24,24 @@ from hedgerow.schema.group import Group, GroupEncoding, combinations_in
 from hedgerow.schema.header import quoted, refuse_lacking, refuse_twice, undeclared
 from hedgerow.schema.invented import INVENTED, Invented, plain_invented, split
 from hedgerow.schema.kinds import KINDS, AnyColumn, made, name_of
-from hedgerow.schema.leaves import Leaf, alike, drawable
+from hedgerow.schema.leaves import Leaf, alike, drawable, parted
 from hedgerow.schema.listed import Category
 from hedgerow.schema.numeric import Integer, Number
 from hedgerow.schema.presets import find
 from hedgerow.schema.probing import Cuttable
 from hedgerow.schema.reading import Real, Text, Whole, as_text
+from hedgerow.schema.rules import Rule, Rules
+from hedgerow.schema.rules.boundaries import boundaries
+from hedgerow.schema.rules.declared import MOST_RULES, with_lookups
+from hedgerow.schema.rules.lookup import Listed, joint, listed_leaves
+from hedgerow.schema.rules.satisfying import satisfied
+from hedgerow.schema.weight import Weight, with_weight
 
 TODO = "TODO"
 STAND_INS = 20
 """Values or cells that stand in for a domain that is not yet discovered."""
+ACCEPTABLE = ("columns", "pairs", "worst_pair", "workload")
+"""Distances that `accept` may bound: means over columns, pairs and a workload's marginals, and the worst pair's."""
 MOST_CODES = 1 << 26
 """Values and bins of all columns together."""
 
@@ -50,8 +60,12 @@ class Schema(BaseModel):
     max_rows_per_person: Whole = 1
     ignore: list[Text] = []
     max_misfits: Real = 0.2
+    accept: dict[Text, Real] = {}
     columns: dict[Text, AnyColumn]
     groups: list[Group] = []
+    derive: dict[Text, Text] = {}
+    rules: list[Rule] = []
+    weight: Weight | None = None
 
     _invented: dict[str, Invented] = PrivateAttr(default_factory=dict)
     _names: tuple[str, ...] = PrivateAttr(default=())
@@ -84,13 +98,15 @@ class Schema(BaseModel):
             raise SchemaError("not-utf8", f'the schema file "{path}" is not UTF-8 text.') from None
         except OSError as error:
             raise SchemaError("cannot-read", f'the schema file "{path}" cannot be read ({error.strerror}).') from None
-        return cls.parse(text, path.name)
+        return cls.parse(text, path.name, path.parent)
 
     @classmethod
-    def parse(cls, text: str, name: str = "schema") -> Schema:
-        """Read YAML, or JSON if the name ends so. Errors name the line."""
+    def parse(cls, text: str, name: str = "schema", folder: Path | None = None) -> Schema:
+        """Read YAML, or JSON if the name ends so. Errors name the line. Lookups are read from paths in `folder`."""
         data, lines = (read_json if name.lower().endswith(".json") else read_yaml)(text, name)
         try:
+            if isinstance(data, dict) and "rules" in data:
+                data["rules"] = with_lookups(data["rules"], folder or Path())
             return cls.from_dict(data)
         except SchemaError as error:
             raise located(error, name, lines) from None
@@ -115,10 +131,15 @@ class Schema(BaseModel):
         if not isinstance(data, Mapping) or not isinstance(data.get("columns"), Mapping):
             return handler(cls._expanded(data))
         _refuse_todo(data)
+        data = with_weight(data)
         learnt, invented = split(data["columns"])
         if invented and not learnt:
             raise key_error("all-invented", ("columns",), "all of them are invented; a table needs one that is learnt.")
         schema = handler(cls._expanded({**data, "columns": learnt}))
+        listed = listed_leaves(schema.kept_rules)
+        if listed:
+            cut = {name: {**_column_dict(schema.columns[name]), **own} for name, own in listed}
+            schema = handler(cls._expanded({**data, "columns": {**learnt, **cut}}))
         schema._invented = invented
         schema._names = tuple(as_text(name) for name in data["columns"])
         return schema
@@ -151,6 +172,15 @@ class Schema(BaseModel):
             raise Fault("bad-row-bound", f"max_rows_per_person: must be at least 1, got {self.max_rows_per_person}")
         if not 0 < self.max_misfits <= 1:
             raise Fault("bad-misfit-share", f"max_misfits: must be above 0 and at most 1, got {self.max_misfits}")
+        for key, bound in self.accept.items():
+            if key not in ACCEPTABLE:
+                raise key_error(
+                    "unknown-criterion",
+                    ("accept", key),
+                    f'"{key}" is no criterion; criteria: {listing(ACCEPTABLE)}.{suggestion(key, ACCEPTABLE)}',
+                )
+            if not 0 < bound <= 1:
+                raise key_error("bad-criterion", ("accept", key), f"must be above 0 and at most 1, got {bound}.")
         if self.person is None and self.max_rows_per_person > 1:
             raise Fault(
                 "row-bound-without-person", "max_rows_per_person: needs `person`, the column that names a person"
@@ -184,7 +214,16 @@ class Schema(BaseModel):
                 )
         self._check_invented()
         self._check_groups()
+        self._check_rules()
+        self._check_weight()
         return self
+
+    def _check_weight(self) -> None:
+        if self.weight is not None:
+            taken = {name: "belongs to a group" for group in self.groups for name in group.columns}
+            taken |= dict.fromkeys(self.invented, "is invented") | dict.fromkeys(self.ignore, "is ignored")
+            taken |= {} if self.person is None else {self.person: "names a person"}
+            self.weight.check(self.columns, taken)
 
     def _check_groups(self) -> None:
         taken: set[str] = set()
@@ -198,6 +237,36 @@ class Schema(BaseModel):
                     raise key_error(
                         error.code, ("groups", index, "allowed"), f"{str(error).partition(': ')[2]}."
                     ) from None
+
+    def _check_rules(self) -> None:
+        for name in self.derive:
+            if name in (*self.columns, *self.ignore, self.person):
+                raise key_error(
+                    "derived-and-declared",
+                    ("derive", name),
+                    "it is computed from other columns, so it is neither declared under `columns` nor ignored.",
+                )
+        if len(self.rules) > MOST_RULES:
+            raise key_error(
+                "huge-rules", ("rules",), f"there are {len(self.rules):,} rules; at most {MOST_RULES:,} are kept."
+            )
+        _ = self.kept_rules
+
+    @cached_property
+    def kept_rules(self) -> Rules:
+        """The rules as conditions over the columns, and derived columns as expressions."""
+        return Rules(self.columns, self.derive, self.rules)
+
+    @cached_property
+    def joint(self) -> list[Group]:
+        """Columns that are coded together: the groups, and public tables in which every column tells all others."""
+        taken = {name for group in self.groups for name in group.columns}
+        found = list(self.groups)
+        for condition in self.kept_rules.conditions:
+            if isinstance(condition, Listed) and joint(condition) and taken.isdisjoint(condition.columns):
+                found.append(Group(columns=condition.columns, allowed=condition.rows))
+                taken |= set(condition.columns)
+        return found
 
     def _check_member(self, path: tuple[str | int, ...], name: str, taken: set[str]) -> None:
         if name not in self.columns:
@@ -220,11 +289,15 @@ class Schema(BaseModel):
             "max_rows_per_person": None if self.max_rows_per_person == 1 else self.max_rows_per_person,
             "ignore": list(self.ignore),
             "max_misfits": None if self.max_misfits == 0.2 else self.max_misfits,
+            "accept": dict(self.accept),
             "columns": {
                 name: _column_dict(self.columns[name]) if name in self.columns else plain_invented(self.invented[name])
                 for name in self.names
             },
             "groups": [{key: plain_value(value) for key, value in group if value is not None} for group in self.groups],
+            "derive": dict(self.derive),
+            "rules": [rule.plain() for rule in self.rules],
+            "weight": self.weight and self.weight.model_dump(exclude_defaults=True),
         }
         return {key: value for key, value in data.items() if value not in (None, [], {})}
 
@@ -232,10 +305,13 @@ class Schema(BaseModel):
         """The schema as a file that `parse` reads back as the same schema."""
         data = self.to_dict()
         data["columns"] = {name: Flow(column) for name, column in data["columns"].items()}
-        if "file" in data:
-            data["file"] = Flow(data["file"])
+        for key in ("file", "accept", "weight"):
+            if key in data:
+                data[key] = Flow(data[key])
         if "groups" in data:
             data["groups"] = [Flow(group) for group in data["groups"]]
+        if "rules" in data:
+            data["rules"] = [Flow(rule) if isinstance(rule, dict) else rule for rule in data["rules"]]
         return write_yaml(data)
 
     @classmethod
@@ -280,6 +356,11 @@ class Schema(BaseModel):
         return [name for name, column in self.columns.items() if getattr(column, "discovered", False)]
 
     @property
+    def unprotected(self) -> tuple[str, ...]:
+        """What the schema takes from elsewhere, and the guarantee does not speak of."""
+        return () if self.weight is None else (self.weight.unprotected,)
+
+    @property
     def public_groups(self) -> list[int]:
         """Groups that wait for a public table to say which combinations can occur."""
         return [index for index, group in enumerate(self.groups) if group.allowed == "public"]
@@ -300,10 +381,16 @@ class Schema(BaseModel):
         found = self.waiting(column)
         own = found.elsewhere()
         held = {line: drawable(parts, own.get(line, ())) for line, parts in cells.items()}
+        held[""] = drawable(parted(held[""], self._rule_starts(column)), own.get("", ()))
         cut = {**_column_dict(self.columns[column]), **found.cut(held), "discovered": True}
         if endings and cut.get("leaves"):
             cut["endings"] = dict(endings)
         return self._with_column(column, {key: value for key, value in cut.items() if value is not None})
+
+    def _rule_starts(self, column: str) -> list[int]:
+        """The steps of a column's first line at which rules tell its numbers apart."""
+        starts = boundaries(self.kept_rules.conditions, column)
+        return [-(-start // DAY) for start in starts] if isinstance(self.columns[column], CalendarColumn) else starts
 
     def with_stand_ins(self, cells: int = STAND_INS) -> Schema:
         """The schema with some values or cells wherever a domain is still to be discovered."""
@@ -318,6 +405,10 @@ class Schema(BaseModel):
 
     def settled(self) -> Schema:
         """The schema with what still waits for discovery filled in by one cell: its bounds count, its cells do not."""
+        return self._settled
+
+    @cached_property
+    def _settled(self) -> Schema:
         data = self.with_stand_ins(1).to_dict()
         if "groups" in data:
             data["groups"] = [group for group in data["groups"] if group["allowed"] != "public"]
@@ -348,11 +439,16 @@ class Schema(BaseModel):
         assert isinstance(found, Category)
         return found.open_values(array)
 
+    def check_rules(self) -> None:
+        """Refuse rules that no row can obey, or of which that cannot be decided. Reads the declaration alone."""
+        if self.rules:
+            satisfied(self.settled().kept_rules)
+
     def check_header(self, header: Sequence[str], what: str = "the table") -> None:
         """Refuses a table whose column names do not match the schema. Reads names only."""
         refuse_twice(header, what)
         needed = [*self.columns, *([self.person] if self.person else [])]
-        declared = [*needed, *self.invented, *self.ignore]
+        declared = [*needed, *self.invented, *self.derive, *self.ignore]
         refuse_lacking(header, needed, declared, what)
         strange = undeclared(header, declared)
         if strange is not None:

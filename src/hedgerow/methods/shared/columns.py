@@ -19,6 +19,7 @@ from hedgerow.coded.query import MarginalQuery
 from hedgerow.coded.recoding import Recoding
 from hedgerow.models.denoising import Column, denoised
 from hedgerow.models.expanded import Expanded
+from hedgerow.models.graphical.estimation import fit
 from hedgerow.models.graphical.junction import plan
 from hedgerow.models.graphical.model import GraphicalModel
 from hedgerow.models.model import Model
@@ -47,7 +48,8 @@ class Columns:
         """Merge codes that together hold less than 1/`finest` of the rows: neighbours along a line, else the rarest."""
         maps = {}
         for attribute in self.domain:
-            mapping = _merged(self.of[attribute.name].counts, attribute, self.total / finest)
+            kinds = self.domain.kinds(attribute.name)
+            mapping = _merged(self.of[attribute.name].counts, kinds, attribute, self.total / finest)
             if int(mapping.max()) + 1 < attribute.size:
                 maps[attribute.name] = mapping
         return Recoding(self.domain, maps)
@@ -63,8 +65,10 @@ class Columns:
         return found
 
     def model(self, recoding: Recoding) -> GraphicalModel:
-        """Independent columns over the coarser domain."""
+        """Columns over the coarser domain, independent but for what cannot occur together."""
         target = recoding.target()
+        if target.support:
+            return fit(target, self.measurements(recoding), total=self.total)
         structure = plan(target, [(name,) for name in target.names])
         potentials = np.empty(structure.leaf_cells)
         for (axis,), index in zip(structure.leaves, structure.leaf_places, strict=True):
@@ -88,14 +92,36 @@ class Columns:
         return sums, column.std * math.sqrt(len(mapping) / attribute.size)
 
 
-def _merged(counts: Counts, attribute: Attribute, least: float) -> IntArray:
-    """A code for each old one, so that any two that could be merged further hold at least `least` rows together."""
+def coarser(measurement: Measurement, recoding: Recoding) -> Measurement:
+    """A plain measurement as it reads after merging codes; its noise is that of a mean cell."""
+    query = measurement.query
+    names = query.attributes
+    levels = {name: recoding.maps[name] for name in names if name in recoding.maps}
+    counts = MarginalQuery(recoding.domain, names, levels=levels).aggregate(measurement.dense())
+    merged = MarginalQuery(recoding.target(), names)
+    std = measurement.std * math.sqrt(query.cells / merged.cells)
+    return Measurement(merged, np.rint(counts).astype(np.int64), Noise("gaussian", std))
+
+
+def _merged(counts: Counts, kinds: IntArray, attribute: Attribute, least: float) -> IntArray:
+    """A code for each old one, so that any two that could be merged further hold at least `least` rows together.
+
+    Codes that the domain's support tells apart stay apart.
+    """
     ordered = attribute.size if attribute.ordered is None else attribute.ordered
     if ordered <= FEW_CODES:
         ordered = 0
-    along = _neighbours(counts[:ordered], least)
-    mapping = np.concatenate([along, _rarest(counts[ordered:], least) + (along[-1] + 1 if ordered else 0)])
-    return mapping.astype(np.int64)
+    runs = np.split(np.arange(ordered), np.flatnonzero(np.diff(kinds[:ordered])) + 1) if ordered else []
+    rest = ordered + np.arange(len(counts) - ordered)
+    groups = [(run, _neighbours(counts[run], least)) for run in runs]
+    alike = [rest[kinds[rest] == kind] for kind in dict.fromkeys(kinds[rest].tolist())]
+    groups += [(codes, _rarest(counts[codes], least)) for codes in alike]
+    mapping: IntArray = np.zeros(len(counts), dtype=np.int64)
+    first = 0
+    for codes, merged in groups:
+        mapping[codes] = first + merged
+        first += int(merged.max()) + 1
+    return mapping
 
 
 def _neighbours(counts: Counts, least: float) -> IntArray:

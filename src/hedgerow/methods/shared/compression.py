@@ -47,15 +47,20 @@ class Compression:
 def compress(domain: Domain, one_ways: Sequence[Measurement], deviations: float = 3.0) -> Compression:
     """Merge, attribute by attribute, the codes whose noisy count is below `deviations` standard deviations.
 
-    `one_ways` are plain one-way measurements, one per attribute. The merged code comes last.
+    `one_ways` are plain one-way measurements, one per attribute. The merged code comes last. Codes that the domain's
+    support tells apart stay apart: of the rare ones, those of the kind that has most of them are merged.
     """
     maps = {}
     for measurement in one_ways:
         rare = measurement.values < deviations * measurement.std
         rare[measurement.values.argmax()] = False  # the commonest code is never hidden among the others
+        (name,) = measurement.query.attributes
+        kinds = domain.kinds(name)
+        if domain.support:
+            rare &= kinds == np.bincount(kinds, weights=rare).argmax()
         if rare.sum() > 1:
             mapping = np.where(rare, np.count_nonzero(~rare), np.cumsum(~rare) - 1)
-            maps[measurement.query.attributes[0]] = mapping.astype(np.int64)
+            maps[name] = mapping.astype(np.int64)
     return Compression(Recoding(domain, maps))
 
 

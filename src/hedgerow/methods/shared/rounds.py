@@ -34,8 +34,8 @@ MARGINALS_A_ROUND = 6_000
 """The same of their number."""
 FEWEST_A_ROUND = 500
 """So many are considered however little time is left."""
-LISTED, MARGINAL, PICKED = 2_000, 100_000, 30_000
-"""Work of a marginal that matters, of one that a round considers, and of one that is considered for a further pick."""
+LISTED, MARGINAL, PICKED = 2_000, 100_000, 1_000_000
+"""Work of a marginal that matters, of one that a round considers, and of a pick."""
 
 Refit = Callable[[GraphicalModel, Sequence[Measurement], bool], GraphicalModel]
 """The next model from the last one and all measurements; roughly, where more rounds follow."""
@@ -170,27 +170,32 @@ class Rounds:
         """
         if not offer.candidates:
             return []
-        choosing = budget - measuring
-        chosen = self.choose(offer, choosing, picks if offer.costs is None else 1)
-        left = free - Amount(free.currency, len(chosen) * choosing.units)
+        before = self.curator.remaining
+        chosen = self.choose(offer, budget - measuring, picks if offer.costs is None else 1)
+        left = free - (before - self.curator.remaining)
         spend = Amount(free.currency, len(chosen) * measuring.units) if offer.costs is None else offer.costs[chosen[0]]
         queries = [offer.candidates[index].query for index in chosen]
         return self.curator.measure(queries, spend=left if (left - spend).units < budget.units // 2 else spend)
 
     def choose(self, offer: Offer, spend: Amount, picks: int) -> list[int]:
-        """One candidate after the other, none of a marginal that was chosen or no longer fits the model beside it."""
+        """One candidate after the other, none of a marginal that was chosen before.
+
+        All of them fit the model by themselves. One that does not beside those chosen before it is paid for and left:
+        to size all that are left after every choice costs more than what that loses.
+        """
         pool = self.curator.pool(offer.candidates, against=offer.against)
-        marginals = list(dict.fromkeys(candidate.query.attributes for candidate in offer.candidates))
+        marginals = [candidate.query.attributes for candidate in offer.candidates]
+        left = np.ones(len(marginals), dtype=bool)
         chosen: list[int] = []
-        while marginals and len(chosen) < picks:
-            still = set(marginals)
-            among = np.flatnonzero([candidate.query.attributes in still for candidate in offer.candidates])
-            chosen.append(pool.select(among, spend=spend))
-            taken = [offer.candidates[index].query.attributes for index in chosen]
-            left = self.in_time([marginal for marginal in marginals if marginal not in taken], PICKED)
-            self.progress.worked(PICKED * len(left))
-            cliques = [*self.model.cliques, *taken]
-            marginals = fitting(self.curator.domain, cliques, left, offer.megabytes) if len(chosen) < picks else []
+        for _ in range(picks):
+            if not left.any():
+                break
+            index = pool.select(np.flatnonzero(left), spend=spend)
+            left &= np.array([marginal != marginals[index] for marginal in marginals])
+            cliques = [*self.model.cliques, *(marginals[number] for number in chosen)]
+            self.progress.worked(PICKED)
+            if not chosen or fitting(self.curator.domain, cliques, [marginals[index]], offer.megabytes):
+                chosen.append(index)
         return chosen
 
     def learn(self, answers: Sequence[Measurement], rough: bool) -> None:

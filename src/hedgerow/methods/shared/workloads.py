@@ -46,6 +46,12 @@ def workload_of(curator: Curator, workload: str, target: str = "") -> Workload:
     )
 
 
+def declared_workload(method: object, curator: Curator) -> Workload:
+    """The marginals that the user listed for a method; none where a degree is all that was said."""
+    said = str(getattr(method, "workload", "1"))
+    return Workload({}) if said.isdigit() else workload_of(curator, said)
+
+
 def _feasible(degree: int, columns: int) -> int:
     while degree > 2 and comb(columns, degree) > MOST_MARGINALS:
         degree -= 1

@@ -1,20 +1,20 @@
 """From noisy answers to a distribution: the graphical model that explains the measurements best.
 
 `fit` minimises ½ Σ ‖answers(model) − measured‖² / σ² over all distributions with the estimated total. Among
-distributions with the same marginals it returns the one of largest entropy given its cliques. `fit_near` does not
-follow the measurements all the way, but stays near a model that was believed before. Both only ever see measurements,
-so everything here is post-processing.
+distributions with the same marginals it returns the one of largest entropy given its cliques. Cells that cannot occur,
+as the domain says, stay empty: what is learnt is conditional on that. `fit_near` does not follow the measurements all
+the way, but stays near a model that was believed before. Both only ever see measurements, so everything here is
+post-processing.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from hedgerow.coded.domain import Counts, Domain, Marginal
+from hedgerow.coded.domain import Counts, Domain, Marginal, Support
 from hedgerow.coded.measurement import Measurement, estimated_total
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import HedgerowError, LimitError
@@ -48,9 +48,6 @@ VECTORS = 20
 PLANNING = 100_000
 """Work of each attribute and each clique, before the search begins."""
 
-Support = Mapping[Marginal, npt.NDArray[np.bool_]]
-"""For some marginals, which cells (in domain order) can occur at all; the others are structural zeros."""
-
 
 def fit(
     domain: Domain,
@@ -78,11 +75,12 @@ def fit(
     if not math.isfinite(total):
         raise HedgerowError("bad-total", f"a model needs a total that is a number, not {total}.")
     count = max(1.0, total)
-    cliques = [_columns(domain, measurement) for measurement in measurements] + list(support or {})
+    support = together(domain.support, support or {})
+    cliques = [_columns(domain, measurement) for measurement in measurements] + list(support)
     progress.worked(PLANNING * (len(domain) + len(cliques)))
     structure = plan(domain, cliques)
     pairs = _pairs_that_fit(structure, measurements, limits.memory)
-    base = starting(structure, start, CONFIDENCE, support or {})
+    base = starting(structure, start, CONFIDENCE, support)
     terms = Terms(structure, measurements)
     if len(terms) == 0:
         return GraphicalModel(structure, base, count, limits.memory)
@@ -118,11 +116,12 @@ def fit_near(
     limits = limits or Limits()
     progress = Progress(limits)
     measured = [_columns(prior.domain, measurement) for measurement in measurements]
-    cliques = [*measured, *prior.cliques, *(support or {})]
+    support = together(prior.domain.support, support or {})
+    cliques = [*measured, *prior.cliques, *support]
     progress.worked(PLANNING * (len(prior.domain) + len(cliques)))
     structure = plan(prior.domain, cliques)
     pairs = _pairs_that_fit(structure, measurements, limits.memory)
-    base = starting(structure, prior, 1.0, support or {})
+    base = starting(structure, prior, 1.0, support)
     terms = Terms(structure, measurements)
     if len(terms):
         oracle = proximal.Oracle(structure.network(), terms, prior.total, progress, trace)
@@ -188,6 +187,16 @@ def _pairs_that_fit(structure: Plan, measurements: Sequence[Measurement | Noisy]
             f"{memory:,} bytes are allowed. Nothing was allocated. Measure smaller marginals or allow more memory.",
         )
     return min(pairs, proximal.MEMORY)
+
+
+def together(first: Support, second: Support) -> Support:
+    """What both say can occur."""
+    both = {
+        marginal: possible & np.reshape(second[marginal], possible.shape)
+        for marginal, possible in first.items()
+        if marginal in second
+    }
+    return {**first, **second, **both}
 
 
 def starting(structure: Plan, start: GraphicalModel | None, share: float, support: Support) -> Counts:

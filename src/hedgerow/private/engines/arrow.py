@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 import numpy as np
 
 from hedgerow import _count
-from hedgerow.coded.domain import CodedTable, Domain, IntArray
+from hedgerow.coded.domain import CodedTable, Codes, Domain, IntArray
+from hedgerow.coded.joining import Join
 from hedgerow.coded.query import MarginalQuery, Query
 from hedgerow.errors import HedgerowError, LimitError, TableError
 from hedgerow.private.bounding import Holders, Persons, fresh_key, kept_rows
@@ -53,6 +54,8 @@ class ArrowEngine:
         self._key = fresh_key() if bounding_key is None else bounding_key
         self._threads = min(2, os.cpu_count() or 1) if threads is None else threads
         self._table: StoredColumns | None = None
+        self._joined: dict[bytes, Codes] = {}
+        """Joined columns of a table that is in memory, by their joins."""
 
     @classmethod
     def from_codes(cls, domain: Domain, columns: CodedTable, *, threads: int | None = None) -> Self:
@@ -81,6 +84,7 @@ class ArrowEngine:
                 raise HedgerowError("another-domain", "coded rows can be prepared for their own domain only.")
             return
         self._table = None
+        self._joined.clear()
         columns = list(dict.fromkeys([*encoding.columns, *([encoding.person] if encoding.person is not None else [])]))
         coded = StoredColumns(encoding.domain, self._memory)
         persons = Persons()
@@ -126,15 +130,27 @@ class ArrowEngine:
                 yield Exact(_counts(answers.pop()))
 
     def _count_batch(self, table: StoredColumns, batch: Sequence[Query], dense: int) -> list[Answer]:
-        """Block by block; counts of blocks add up."""
-        plans = [_plan(query, table.domain) for query in batch]
+        """Block by block; counts of blocks add up. Joined columns stand behind those of the table."""
+        joins = {join.digest: join for query in batch for join in _joins(query)}
+        places = {digest: len(table.domain) + number for number, digest in enumerate(joins)}
+        plans = [_plan(query, table.domain, places) for query in batch]
         touched = sorted({table.domain.index(name) for query in batch for name in _names(query)})
         answers: list[Answer] = []
         for columns, rows in table.blocks(touched):
+            columns += [self._codes(table, join, columns) for join in joins.values()]
             threads = self._threads if rows * len(batch) >= _WORTH_A_THREAD else 1
             counted = _count.count(columns, rows, plans, dense, threads)
             answers = [_sum(*pair) for pair in zip(answers, counted, strict=True)] if answers else counted
         return answers
+
+    def _codes(self, table: StoredColumns, join: Join, columns: Sequence[Codes]) -> Codes:
+        """The joined column of a block of rows; kept where all rows are one block."""
+        if join.digest in self._joined:
+            return self._joined[join.digest]
+        codes = join.codes([columns[table.domain.index(name)] for name in join.members])
+        if not table.on_disk:
+            self._joined[join.digest] = codes
+        return codes
 
     @property
     def _prepared(self) -> StoredColumns:
@@ -163,7 +179,7 @@ def _refuse_nested(batch: pa.RecordBatch) -> None:
 def check_query(query: Query, domain: Domain) -> None:
     """Who counts trusts shapes: they must be those of the coded columns, and cells must have numbers."""
     if isinstance(query, MarginalQuery):
-        names, sizes = query.attributes, query.base_shape
+        names, sizes = query.reads, tuple(query.sizes.values())
     else:
         names, sizes = query.splits_on, query.split_sizes
         if query.label is not None and domain[query.label].size != query.label_size:
@@ -196,8 +212,12 @@ def _batches(queries: Sequence[Query], dense_cells: int) -> Iterator[list[Query]
 def _names(query: Query) -> tuple[str, ...]:
     """The attributes that a query looks at."""
     if isinstance(query, MarginalQuery):
-        return query.attributes
+        return query.reads
     return query.splits_on if query.label is None else (*query.splits_on, query.label)
+
+
+def _joins(query: Query) -> list[Join]:
+    return [join for join in query.joins if join is not None] if isinstance(query, MarginalQuery) else []
 
 
 def _sum(first: Answer, second: Answer) -> Answer:
@@ -212,9 +232,12 @@ def _sum(first: Answer, second: Answer) -> Answer:
     return first
 
 
-def _plan(query: Query, domain: Domain) -> _count.Marginal | _count.Tree:
+def _plan(query: Query, domain: Domain, joined: Mapping[bytes, int]) -> _count.Marginal | _count.Tree:
     if isinstance(query, MarginalQuery):
-        indices = [domain.index(name) for name in query.attributes]
+        indices = [
+            domain.index(name) if join is None else joined[join.digest]
+            for name, join in zip(query.attributes, query.joins, strict=True)
+        ]
         return _count.Marginal(indices, query.shape, query.levels, query.blocks)
     indices = [domain.index(name) for name in query.splits_on]
     label = None if query.label is None else domain.index(query.label)

@@ -7,7 +7,8 @@ be true for any value of the cells; where a condition cuts through a cell, the c
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -16,9 +17,11 @@ from hedgerow.coded.domain import IntArray, Marginal
 from hedgerow.schema.arrays import BoolArray, plain
 from hedgerow.schema.conditions.language import All, Condition, Field
 from hedgerow.schema.conditions.values import DAY, Numbers, Truth, Values
-from hedgerow.schema.encoding import Encoding
 from hedgerow.schema.listed import ListedColumn
 from hedgerow.schema.ordered import OrderedColumn
+
+if TYPE_CHECKING:
+    from hedgerow.schema.encoding import Block, Encoding
 
 MOST_CELLS = 1 << 20
 """Combinations of codes that a condition is evaluated on at most."""
@@ -36,13 +39,22 @@ def conjuncts(condition: Condition) -> Iterator[Condition]:
 def may_be_true(condition: Condition, encoding: Encoding) -> tuple[Marginal, BoolArray] | None:
     """The attributes that the condition's columns are coded by, and which of their cells may make it true.
 
-    A cell for what is not declared (the hidden one) may hold anything. None where there are too many cells, or a column
-    of which nobody can say what its codes hold.
+    A cell for what is not declared (the hidden one) may hold anything.
     """
-    blocks = [block for block in encoding.blocks if set(block.columns) & set(condition.columns)]
+    found = judged(condition, encoding.blocks, MOST_CELLS)
+    return None if found is None else (found[0], found[1].true | found[2])
+
+
+def judged(condition: Condition, blocks: Sequence[Block], most: int) -> tuple[Marginal, Truth, BoolArray] | None:
+    """The attributes that the condition's columns are coded by, what it may be in each of their cells, and which of
+    those hold something that is not declared.
+
+    None where there are more than `most` cells, or a column of which nobody can say what its codes hold.
+    """
+    blocks = [block for block in blocks if set(block.columns) & set(condition.columns)]
     attributes = tuple(block.names[0] for block in blocks)
-    shape = encoding.domain.shape(attributes)
-    if math.prod(shape) > MOST_CELLS:
+    shape = tuple(block.attributes[0].size for block in blocks)
+    if math.prod(shape) > most:
         return None
     codes = dict(zip(attributes, np.indices(shape).reshape(len(shape), -1), strict=True))
     known: dict[str, Values] = {}
@@ -56,11 +68,15 @@ def may_be_true(condition: Condition, encoding: Encoding) -> tuple[Marginal, Boo
             at = codes[block.names[0]]
             hidden = at >= len(own)
             own_codes = own[np.where(hidden, 0, at)]
-            hidden |= own_codes >= _length(held)
+            hidden |= own_codes >= length(held)
             free |= hidden
-            known[name] = _taken(held, np.where(hidden, 0, own_codes))
-    found = condition.evaluate(known, len(free)).true | free
-    return attributes, found.reshape(shape)
+            known[name] = taken(held, np.where(hidden, 0, own_codes))
+    truth = condition.evaluate(known, len(free))
+    return (
+        attributes,
+        Truth(*(each.reshape(shape) for each in (truth.true, truth.false, truth.null))),
+        free.reshape(shape),
+    )
 
 
 def held_by_code(field: Field) -> Values | None:
@@ -81,13 +97,13 @@ def held_by_code(field: Field) -> Values | None:
     return Numbers(low, high, held.unit)
 
 
-def _length(values: Values) -> int:
+def length(values: Values) -> int:
     if isinstance(values, Numbers):
         return len(values.low)
     return len(values.true) if isinstance(values, Truth) else len(values)
 
 
-def _taken(values: Values, indices: IntArray) -> Values:
+def taken(values: Values, indices: IntArray) -> Values:
     if isinstance(values, Numbers):
         return Numbers(values.low[indices], values.high[indices], values.unit)
     if isinstance(values, Truth):

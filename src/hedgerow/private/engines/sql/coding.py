@@ -22,7 +22,8 @@ from hedgerow.coded.domain import Attribute, IntArray
 from hedgerow.errors import LimitError, TableError
 from hedgerow.private.engines.sql.database import Database, md5
 from hedgerow.schema import Encoding
-from hedgerow.schema.encoding import Block
+from hedgerow.schema.encoding import PASSES, Block
+from hedgerow.schema.rules.zeros import Mend
 
 _SPACE = "20"
 """In hexadecimal. Taking it out leaves nothing of spaces alone, and something of anything else."""
@@ -50,6 +51,10 @@ def code_in_place(database: Database, encoding: Encoding, key: bytes, memory: in
             for index, attribute in enumerate(encoding.domain)
         }
         coded = joined.select(*owner, **codes)
+        for mend in encoding.mends * PASSES:
+            before, moves = database.hold(coded), _moves(database, mend, encoding)
+            maps += [before, moves]
+            coded = _mended(before, moves, mend, encoding)
         if encoding.person is not None:
             secret = database.upload({"secret": pa.array([key.hex()])})
             maps.append(secret)
@@ -154,6 +159,25 @@ def _bounded(coded: Any, secret: Any, codes: Sequence[str], rows_per_person: int
     own = ibis.window(group_by="person", order_by="digest")
     placed = hashed.mutate(place=ibis.row_number().over(own))
     return placed.filter(placed.place < rows_per_person).select(*codes)
+
+
+def _moves(database: Database, mend: Mend, encoding: Encoding) -> Any:
+    """The combinations of codes that become others, and what they become."""
+    cells = np.flatnonzero(mend.to != np.arange(len(mend.to)))
+    before, after = np.unravel_index(cells, mend.shape), np.unravel_index(mend.to[cells], mend.shape)
+    uploaded: dict[str, Any] = {}
+    for name, old, new in zip(mend.marginal, before, after, strict=True):
+        code, kind = _code(encoding.domain.index(name)), _narrow(encoding.domain[name])
+        uploaded |= {f"old_{code}": old.astype(kind), f"new_{code}": new.astype(kind)}
+    return database.upload(uploaded)
+
+
+def _mended(coded: Any, moves: Any, mend: Mend, encoding: Encoding) -> Any:
+    """The coded rows with what the rules do not allow recoded, as `Mend` does it."""
+    codes = [_code(encoding.domain.index(name)) for name in mend.marginal]
+    joined = coded.left_join(moves, [(code, f"old_{code}") for code in codes])
+    changed = {code: ibis.coalesce(joined[f"new_{code}"], joined[code]) for code in codes}
+    return joined.select(**{name: changed.get(name, joined[name]) for name in coded.columns})
 
 
 def _narrow(attribute: Attribute) -> str:

@@ -55,7 +55,7 @@ class CountsInPlace:
     def _occupied(self, batch: Sequence[Query]) -> Iterator[Occupied]:
         if isinstance(batch[0], TreeQuery):
             yield self._leaves(batch[0])
-        elif _too_wide(batch[0]):
+        elif _alone(batch[0]):
             yield self._wide(batch[0])
         else:
             yield from self._marginals([query for query in batch if isinstance(query, MarginalQuery)])
@@ -72,10 +72,14 @@ class CountsInPlace:
             yield _aggregated(query, codes, counts[own])
 
     def _wide(self, query: MarginalQuery) -> Occupied:
-        """A marginal whose cells have no number of 64 bits before they are coarsened: by its codes."""
-        names = [f"c{self._domain.index(name)}" for name in query.attributes]
-        found = self._database.fetch_all(self._table.group_by(names).agg(rows=count))
-        codes = [found[name].to_numpy().astype(np.int64) for name in names]
+        """A marginal whose cells have no number of 64 bits before they are joined or coarsened: by its codes."""
+        columns = {name: f"c{self._domain.index(name)}" for name in query.reads}
+        found = self._database.fetch_all(self._table.group_by(list(columns.values())).agg(rows=count))
+        read = {name: found[column].to_numpy().astype(np.int64) for name, column in columns.items()}
+        codes = [
+            read[name] if join is None else join.codes([read[member] for member in join.members]).astype(np.int64)
+            for name, join in zip(query.attributes, query.joins, strict=True)
+        ]
         return _aggregated(query, codes, found["rows"].to_numpy())
 
     def _leaves(self, query: TreeQuery) -> Occupied:
@@ -132,9 +136,8 @@ def _batches(queries: Sequence[Query], most: int) -> Iterator[list[Query]]:
     batch: list[Query] = []
     cells = 0
     for query in queries:
-        alone = isinstance(query, TreeQuery) or _too_wide(query)
-        size = MOST_CELLS if isinstance(query, TreeQuery) else math.prod(query.base_shape)
-        if batch and (alone or cells + size > MOST_CELLS or len(batch) == most):
+        size = MOST_CELLS if isinstance(query, TreeQuery) or _alone(query) else math.prod(query.base_shape)
+        if batch and (cells + size > MOST_CELLS or len(batch) == most):
             yield batch
             batch, cells = [], 0
         batch.append(query)
@@ -143,8 +146,8 @@ def _batches(queries: Sequence[Query], most: int) -> Iterator[list[Query]]:
         yield batch
 
 
-def _too_wide(query: MarginalQuery) -> bool:
-    return math.prod(query.base_shape) > MOST_CELLS
+def _alone(query: MarginalQuery) -> bool:
+    return any(query.joins) or math.prod(query.base_shape) > MOST_CELLS
 
 
 def _depth(query: TreeQuery) -> int:

@@ -1,0 +1,113 @@
+"""Intervals: how far the error of an answer spreads, from noise, from the model's discrepancy, and by experience.
+
+What the model may be wrong by is κ√V (`hedgerow.answers.discrepancy`), where V is the variance of the answer's
+influence. Where measurements hold all of its columns together there is their noise too: a measurement tells the
+influence's mean in each of its cells, with the noise of the cells, and leaves what varies inside cells to the model;
+several are put together by their precisions. The model is fitted to all answers at once, so of this noise a part stays.
+The sum is multiplied by a factor: how much larger errors on real tables are than that. They have heavier tails than
+Gaussian ones; Student's distribution with `TAILS` degrees of freedom fits them.
+
+The constants are fitted with `python -m bench.coverage --fit`; docs/studies/coverage.md says on what, and how often
+intervals then hold on those and on other tables.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.stats import norm
+from scipy.stats import t as student
+
+from hedgerow.answers.basis import Basis, Grounds, cells_of
+from hedgerow.answers.discrepancy import Discrepancy
+from hedgerow.answers.rows import Rows
+from hedgerow.answers.values import Estimate
+from hedgerow.coded.domain import Marginal
+from hedgerow.coded.measurement import Measurement
+from hedgerow.schema.arrays import FloatArray
+
+TAILS = 3
+"""Degrees of freedom."""
+STAYS = 0.1
+"""The part of the measurements' noise, as a variance, that stays after the fit."""
+BEYOND = 4e-6
+"""What κ² is more for three columns and more that were not measured together: pairs say nothing of it."""
+TOGETHER, APART = {False: 0.76, True: 1.4}, {False: 1.25, True: 1.8}
+"""Factors of answers whose columns were measured together, and of others; of each the second (True) is for answers
+that values along a line make, means and quantiles, not numbers of rows alone: errors of neighbouring cells are alike,
+which a sum along the line does not average out. A *modelled* answer is in between, as far as the distance of its
+columns could be told from noise: what is measured because it is strong is also what a rough measurement gets wrong."""
+TINY = 1e-300
+FEWEST_ROWS = 2
+
+
+class Spread:
+    """The errors of a release's answers."""
+
+    def __init__(self, grounds: Grounds, discrepancy: Discrepancy, total_std: float):
+        self._grounds, self._discrepancy, self._total_std = grounds, discrepancy, total_std
+
+    def interval(
+        self, estimate: Estimate, basis: Basis, marginal: Marginal, rows: Rows, level: float, population: bool
+    ) -> tuple[float, float]:
+        """The ends of an interval that is to hold the truth with probability `level`."""
+        reach = float(student.ppf((1 + level) / 2, TAILS))
+        quantile = estimate.quantile
+        influence = estimate.influence if quantile is None else quantile.influence
+        variance = self.variance(influence, estimate.along, basis, marginal, rows)
+        if population:
+            variance += _variance(rows.weights, influence) / rows.total
+        if quantile is not None:
+            half = reach * math.sqrt(variance)
+            return quantile.at(max(0.0, quantile.level - half)), quantile.at(min(1.0, quantile.level + half))
+        half = reach * math.hypot(math.sqrt(variance), estimate.by_total * self._total_std)
+        return max(estimate.bounds[0], estimate.value - half), min(estimate.bounds[1], estimate.value + half)
+
+    @property
+    def worth(self) -> int:
+        """Independent rows that tell as much as the release: a sample of so many is wrong by as much as it is.
+
+        At 90 %, where what it tells of are numbers of rows that lean on pairs nobody measured.
+        """
+        scale = APART[False] * float(student.ppf(0.95, TAILS)) / float(norm.ppf(0.95))
+        return max(FEWEST_ROWS, int(1 / (scale**2 * self._discrepancy.typical)))
+
+    def variance(self, influence: FloatArray, along: bool, basis: Basis, marginal: Marginal, rows: Rows) -> float:
+        """The square of the scale of Σ influence · error of the share."""
+        if not marginal:
+            return 0.0
+        square, told = self._discrepancy.of(marginal)
+        if basis == "assumed" and len(marginal) > 2:
+            square += BEYOND
+        variance = _variance(rows.weights, influence)
+        if not along:  # where the model has no row at all there may be a few
+            variance += square * float(np.abs(influence).max()) ** 2
+        alone = [_alone(each, marginal, rows, influence, square) for each in self._grounds.about(marginal)]
+        precision = sum(1 / max(each, TINY) for each in alone if each is not None)
+        noise = STAYS / precision if precision else 0.0
+        together = {"measured": 1.0, "modelled": told, "assumed": 0.0}[basis]
+        factor = together * TOGETHER[along] + (1 - together) * APART[along]
+        return factor**2 * (square * variance + noise)
+
+
+def _variance(weights: FloatArray, influence: FloatArray) -> float:
+    """The variance of the influence among the rows."""
+    mean = float(weights @ influence)
+    return max(0.0, float(weights @ influence**2) - mean**2)
+
+
+def _alone(
+    measurement: Measurement, marginal: Marginal, rows: Rows, influence: FloatArray, inside: float
+) -> float | None:
+    """The variance of an answer from one measurement alone: its noise, and `inside` for each unit that cells hide."""
+    found = cells_of(measurement, marginal, rows)
+    if found is None:
+        return None
+    cells, others = found
+    held = np.bincount(cells, weights=rows.weights)
+    sums = np.bincount(cells, weights=rows.weights * influence)
+    means = np.divide(sums, held, out=np.zeros_like(sums), where=held > 0)
+    noise = others * float(means @ means) * measurement.noise.variance / rows.total**2
+    between = float(held @ means**2) - float(held @ means) ** 2
+    return noise + inside * max(0.0, _variance(rows.weights, influence) - between)

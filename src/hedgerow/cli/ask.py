@@ -1,0 +1,91 @@
+"""hedgerow ask: figures from a release, each with an interval and with what it rests on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hedgerow.cli.options import AllowColumn, AllowModel, Json, ModelMemory, size
+
+if TYPE_CHECKING:
+    from hedgerow.answers.asking import Answers
+
+
+def ask(
+    release: Annotated[Path, typer.Argument(help="A release file.")],
+    question: Annotated[str | None, typer.Argument(help="A SELECT; several are parted by semicolons.")] = None,
+    file: Annotated[Path | None, typer.Option("--file", help="A file of questions, parted by semicolons.")] = None,
+    level: Annotated[float, typer.Option(help="How often the intervals are to hold the truth.")] = 0.9,
+    population: Annotated[
+        bool, typer.Option("--population", help="Intervals for the people that the rows are a random sample of.")
+    ] = False,
+    minus: Annotated[
+        Path | None, typer.Option(help="Another release: the answers are this one's less that one's.")
+    ] = None,
+    json_: Json = False,
+    max_memory: ModelMemory = "8GB",
+    allow_model: AllowModel = None,
+    allow_column: AllowColumn = None,
+) -> None:
+    """Ask a release in SQL: one row for each group and value, with an interval for the private table's own figure.
+
+    Costs no privacy, and reads no table. Aggregates: COUNT, SHARE(condition), SUM, AVG, MEDIAN, QUANTILE(x, 0.9),
+    STDDEV, VARIANCE, CORR; WHERE, GROUP BY, ORDER BY, LIMIT, FILTER (WHERE …), and arithmetic between aggregates.
+    """
+    from hedgerow.answers.asking import changes
+    from hedgerow.errors import OptionError
+    from hedgerow.release.bundle import Release, Trust
+
+    if (question is None) == (file is None):
+        raise OptionError("no-question", "give one question, or a file of them with --file.")
+    text = file.read_text(encoding="utf-8") if file is not None else question or ""
+    trust = Trust(tuple(allow_model or ()), size(max_memory), tuple(allow_column or ()))
+    loaded = Release.load(release, **trust._asdict())
+    if minus is None:
+        answers = loaded.ask(text, level, population=population)
+    else:
+        answers = changes(loaded, Release.load(minus, **trust._asdict()), text, level, population=population)
+    if json_:
+        print(json.dumps(answers.to_json(), ensure_ascii=False))
+    else:
+        _show(answers, level)
+
+
+def _show(answers: Answers, level: float) -> None:
+    """A table for each question."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from hedgerow.errors import visible
+
+    console = Console(highlight=False)
+    for answer in answers:
+        console.print(Text(visible(answer.query)))
+        groups = list(answer.rows[0].group) if answer.rows else []
+        table = Table(box=None, pad_edge=False)
+        for name in [*groups, "value"]:
+            table.add_column(Text(visible(name)))
+        for name in ("estimate", f"low ({100 * level:g} %)", "high"):
+            table.add_column(name, justify="right")
+        table.add_column("basis")
+        for row in answer.rows:
+            held = [visible("" if row.group[name] is None else str(row.group[name])) for name in groups]
+            figures = _figures(row.estimate, row.low, row.high)
+            table.add_row(*(Text(cell) for cell in (*held, visible(row.value), *figures, row.basis)))
+        console.print(table)
+        console.print()
+
+
+def _figures(estimate: float, low: float, high: float) -> list[str]:
+    """So many digits as the interval leaves any sense to."""
+    import math
+
+    width = high - low
+    decimals = 0 if not math.isfinite(width) or width >= 20 else 6
+    if 0 < width < 20:
+        decimals = max(0, 1 - math.floor(math.log10(width)))
+    return [f"{number:,.{decimals}f}" for number in (estimate, low, high)]
