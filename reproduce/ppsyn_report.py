@@ -62,8 +62,8 @@ repaired method. Both are run here beside our `aim` and `mst`; PrivMRF, the writ
 δ = 1e-9. Workload: the 3-way marginals of at most 10,000 cells (210 of them by lot where there are more), the same for
 all methods. Workload error: (1/n·|W|) Σ ‖p − p̂‖₁. Range errors: mean squared error of the share of rows in random
 ranges over 210 sets of three and 37 sets of five attributes, drawn with squared exponential weights, four ranges each.
-Figures are medians over the runs given. Written by `python -m reproduce.ppsyn`, which goes on with what is missing of its
-grid: further runs and folds, and the printed procedure at other η and in the classifier. `--full` makes more of it.
+Figures are medians over the runs given. Written by `python -m reproduce.ppsyn`, which goes on with what is missing of
+its grid: further runs and folds, and the printed procedure at other η and in the classifier. `--full` makes more of it.
 """
 
 
