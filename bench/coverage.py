@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bench.process import ROOT, in_a_process
-from bench.raw import NUMBERS, declared, rows_of
+from bench.raw.tables import PUBLIC, read
 from bench.tables import DATA, at_hand
 
 if TYPE_CHECKING:
@@ -58,9 +58,9 @@ def table(name: str) -> tuple[pd.DataFrame, hr.Schema]:
 
     import hedgerow as hr
 
-    if name in NUMBERS:
-        rows = rows_of(name)
-        return rows, declared(name, rows)
+    if name in PUBLIC:
+        raw = read(name)
+        return raw.rows, raw.schema
     if name == "ma2019":
         return _ma2019()
     rows = pd.read_parquet(DATA / name / "data.parquet")

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bench.process import ROOT
-from bench.raw import declared, rows_of
+from bench.raw.tables import read
 from bench.tables import DATA
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ def table(name: str) -> tuple[pd.DataFrame, hr.Schema]:
     import hedgerow as hr
 
     if name in RAW:
-        rows = rows_of(name)
-        return rows, declared(name, rows)
+        raw = read(name)
+        return raw.rows, raw.schema
     if name == "ma2019":
         return _ma2019()
     rows = pd.read_parquet(DATA / name / "data.parquet")

@@ -65,6 +65,34 @@ def test_spikes_stand_alone_and_the_tail_ends_where_rows_end():
     assert max(heavy) > 9_000
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_where_noise_is_large_nothing_falls_between_leaves(seed: int):
+    values = np.random.default_rng(seed).gamma(9, 60, 6_000).astype(np.int64)
+    found = leaves(cut(values, 0, 10**7, scale=60.0, seed=seed))
+    assert sum(((values >= first) & (values <= last)).sum() for first, last, _ in found) > 0.93 * len(values)
+    upto = np.cumsum([0, *(weight for _, _, weight in found)]) / sum(weight for *_, weight in found)
+    edges = [found[0][0], *(last + 1 for _, last, _ in found)]
+    assert np.abs(upto - np.searchsorted(np.sort(values), edges) / len(values)).max() < 0.08
+
+
+def test_round_numbers_are_seen_together_where_none_is_seen_alone():
+    rng = np.random.default_rng(0)
+    inner = [rng.integers(1, 10, 3_000) * 1_000, rng.integers(1_000, 10_000, 3_000)]
+    values = np.concatenate([*inner, rng.integers(10_000, 100_000, 3_000)])
+    single = {first for first, last, _ in leaves(cut(values, 0, 10**6, scale=130.0)) if first == last}
+    assert {1_000 * digit for digit in range(1, 10)} <= single
+
+
+@pytest.mark.parametrize("declared", [{"type": "number", "decimals": 1}, {"type": "integer"}])
+def test_few_numbers_have_a_cell_each(declared: dict[str, object]):
+    schema = hr.Schema(columns={"x": {**declared, "min": 0, "max": 5}})
+    assert not schema.discoveries
+    column = schema.columns["x"]
+    values = [value / 10 for value in range(51)] if declared["type"] == "number" else list(range(6))
+    codes = column.encode(pa.array(values)).codes
+    assert column.write(codes, np.random.default_rng(0)).to_pylist() == values
+
+
 def test_negative_values_are_cut_like_positive_ones():
     values = np.random.default_rng(0).normal(-300, 40, 20_000).astype(np.int64)
     mirrored = [[(-b, -a) for a, b, _ in reversed(cell)] for cell in reversed(cut(-values, -(10**6), 10**6))]
@@ -132,7 +160,7 @@ def test_cuts_are_charged_level_by_level_and_verify(tmp_path):
     ]
     assert levels
     spent = sum(charge.amount.value for charge in levels)
-    assert spent <= 0.1 * release.certificate.whole.value * (1 + 1e-9)
+    assert spent <= 0.15 * release.certificate.whole.value * (1 + 1e-9)
     assert release.certificate.discovered == ("cost", "change")
     release.save(tmp_path / "x.release")
     again, _ = verify(tmp_path / "x.release")

@@ -22,6 +22,7 @@ from hedgerow.pages.cuts import cut_columns, cuts
 from hedgerow.pages.distributions import MOST_CODES, Distribution
 from hedgerow.pages.markup import Content, Markup, joined, tag
 from hedgerow.pages.shell import contents, folded, public_page, section, table
+from hedgerow.pages.uses import uses
 from hedgerow.release.certificate import share_of_whole
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def release_page(release: Release, rows: int | None = None, seed: int = 0) -> st
     published = release.expected_rows() if rows is None else rows
     drawn = min(max(published, 1), BLOCK_ROWS)
     coded = release.written(drawn, seed)
-    parts = [
+    technical = [
         ("guarantee", "The guarantee", _guarantee(release)),
         ("budget", "Where the budget went", _budget(release)),
         *([("misfits", "What did not fit the declaration", _misfits(release.misfits))] if release.misfits else []),
@@ -73,9 +74,12 @@ def release_page(release: Release, rows: int | None = None, seed: int = 0) -> st
         ),
         _invented(release),
         _population(release),
-        _rules(release),
-        contents((anchor, title) for anchor, title, _ in parts),
-        [section(anchor, title, content) for anchor, title, content in parts],
+        section("uses", "What you may use this for, and what not", uses(release), _rules(release)),
+        folded(
+            "For those who want to check: the guarantee, the budget, every measured count, the certificate",
+            contents((anchor, title) for anchor, title, _ in technical),
+            [section(anchor, title, content) for anchor, title, content in technical],
+        ),
     )
 
 

@@ -42,7 +42,7 @@ SHARE_OF_LOOK = 0.02
 """Of the budget, for a first look at what does not fit …"""
 SHARE_EACH = 0.05
 """… for each open category …"""
-SHARE_OF_CUTS = 0.1
+SHARE_OF_CUTS = 0.15
 """… for all cuts together where few lines are cut …"""
 FEW_LINES = 6
 MOST_OF_CUTS = 0.2
@@ -53,6 +53,8 @@ SHARE_MOST = 0.25
 """… and for everything that is not the method's, at most."""
 DELTA_SHARE = 0.1
 """Of δ, for all open categories together."""
+AHEAD = 4
+"""A level of a line is paid for as if no more than so many were left: most lines end sooner than they could."""
 
 Purpose = Literal["look", "values", "cuts", "quality"]
 
@@ -221,7 +223,7 @@ class Cutting:
                 engine.prepare(self.encoding())
             domain, people = self._encoding.domain, self._encoding.rows_per_person
             vault = Vault(engine, domain, people, account, mechanisms, np.random.default_rng(0))
-            part = Fraction(len(lines), sum(line.levels_left for line in lines))
+            part = Fraction(len(lines), sum(min(line.levels_left, AHEAD) for line in lines))
             level = spend.share(part)
             for line, measured in zip(
                 lines, vault.measure([each.query(domain) for each in lines], spend=level), strict=True

@@ -221,7 +221,16 @@ class Number(OrderedColumn):
 
     @property
     def discovery(self) -> str | None:
-        return "cuts" if self.leaves is None and self.bins in (None, "private") else None
+        open_ = self.bins == "private" or (self.bins is None and not self._is_narrow)
+        return "cuts" if self.leaves is None and open_ else None
+
+    @property
+    def _is_narrow(self) -> bool:
+        """Whether few enough numbers have so many `decimals` between the bounds that each has a cell."""
+        if self.decimals is None or self.scale is None:
+            return False
+        low, high = self._bounds(self.scale)
+        return high - low < NARROW
 
     @property
     def special_numbers(self) -> tuple[float, ...]:
@@ -256,7 +265,7 @@ class Number(OrderedColumn):
         if isinstance(self.bins, int):
             return equal_steps(low, high, min(self.bins, high - low + 1))
         if not isinstance(self.bins, tuple):
-            return [low]
+            return list(range(low, high + 1)) if self.bins is None and self._is_narrow else [low]
         edges = [_on_grid(edge, scale) for edge in declared_edges(self.bins, self.min, self.max)]
         return steps_between(edges, low, self.closed == "right")
 

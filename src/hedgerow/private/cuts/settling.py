@@ -1,43 +1,51 @@
 """From a grown tree to leaves and cells. All of this is post-processing of noisy counts.
 
-A block whose parts are noise stands in for them. Parts that stand out are leaves, or are looked into; what lies between
-them stands together as one leaf, or is left to the nearest ones where it is noise. The outermost parts must be beyond
-doubt: a tail ends where the noise says that it ends, or a handful of made-up rows a decade too far out would ruin the
-mean.
+Parts of a block that cannot be told apart share their rows evenly, so a block whose parts are noise stands in for them,
+and nothing falls between leaves. What is clearly empty is left out. Decades are no like parts: there the outermost must
+be beyond doubt, and rows thin out inside it. A tail ends where the noise says that it ends, or a handful of made-up
+rows a decade too far out would ruin the mean.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
 from hedgerow.private.cuts.growing import Node
 from hedgerow.schema.leaves import Leaf
 
-ALONE = 2.5
-"""A part of so many standard deviations is looked into by itself …"""
+APART = 3.0
+"""Neighbours whose densities differ by so many standard deviations are told apart."""
 SPIKE = 3.0
-"""… and a single step amid wider parts needs as many."""
-BETWEEN = 1.0
-"""What lies between such parts is a leaf above so many, else it belongs to the nearer neighbour."""
-TAIL = 4.25
-"""A block below the root that lies farther from zero than all others needs so many …"""
-OUTERMOST = 2.5
-"""… and the outermost ones on each side as far out as those, or inside a block, so many."""
+"""A round number at the head of wider parts stands alone from so many on, by itself or with others alike."""
+HELD = 1.0
+"""What holds less than so many standard deviations is left to its neighbours …"""
+OUTERMOST = 1.5
+"""… and at the ends of a line, away from what is held, less than so many."""
+NEXT = 2.5
+"""A decade beside one that holds rows beyond doubt needs so many …"""
+FAR = 4.25
+"""… and one farther from zero than that so many."""
 CELL = 2.0
 """A cell holds at least so many standard deviations of the counts that found it, and at least …"""
 MOST_CELLS = 100
 """… this part of the rows."""
 
+Found = tuple[int, int, float]
+"""A leaf on its way: both ends, and how many rows it holds."""
+
 
 def settle(root: Node) -> list[list[Leaf]]:
     """The cells of a line."""
     estimated = _Estimates(root)
-    found: list[tuple[int, int, float]] = []
-    _walk(root, estimated, (True, True), found)
-    kept = [leaf for leaf in sorted(found) if leaf[2] > 0] or [(root.block.low, root.block.high, 1.0)]
     noise = max((math.sqrt(part.variance) for part in _parts(root)), default=0.0)
-    return _merged(kept, max(CELL * noise, estimated.of[id(root)] / MOST_CELLS))
+    least = max(CELL * noise, estimated.of[id(root)] / MOST_CELLS)
+    walk = _Walk(estimated, least)
+    found = walk.decades(root) if _by_decades(root) else walk.block(root, (True, True))
+    kept = [leaf for leaf in found if leaf[2] > 0] or [(root.block.low, root.block.high, 1.0)]
+    return _merged(kept, least)
 
 
 class _Estimates:
@@ -69,102 +77,193 @@ class _Estimates:
             for part, (one, variance) in zip(node.parts, below, strict=True):
                 self._down(part, one + (lacking * variance / spread if spread else 0.0))
 
-    def spread(self, node: Node, parts: int) -> float:
-        """The standard deviation of the sum of some parts of a node, whose whole is known too."""
-        one, every = node.parts[0].variance, len(node.parts)
-        together = 0.0 if math.isinf(node.variance) else (parts * one) ** 2 / (node.variance + every * one)
-        return math.sqrt(max(parts * one - together, 0.0))
+
+@dataclass(frozen=True)
+class _Even:
+    """Parts side by side that cannot be told apart: each holds rows in proportion to its measure.
+
+    One density is fitted to their counts in least squares: `dot` is the sum of measure times count, `square` that of
+    squared measures. A single step weighs next to nothing in it beside its wide neighbour.
+    """
+
+    parts: tuple[tuple[Node, float], ...]
+    """With the measure of each."""
+    dot: float
+    square: float
+    variance: float
+    """Of one count."""
+    whole: float
+    """Of what is left of the counts of all parts of the block, given that of the block."""
+
+    @property
+    def density(self) -> float:
+        return self.dot / self.square
+
+    @property
+    def clear(self) -> float:
+        """What is held, in standard deviations."""
+        measure = sum(measure for _, measure in self.parts)
+        known = (measure * self.variance) ** 2 / self.whole
+        return self.dot / math.sqrt(max(self.square * self.variance - known, 1e-300))
+
+    def apart(self, other: _Even) -> float:
+        """How far two densities lie apart, in standard deviations."""
+        return abs(self.density - other.density) / math.sqrt(self.variance * (1 / self.square + 1 / other.square))
+
+    def joined(self, other: _Even) -> _Even:
+        dot, square = self.dot + other.dot, self.square + other.square
+        return _Even(self.parts + other.parts, dot, square, self.variance, self.whole)
 
 
-def _walk(node: Node, estimated: _Estimates, outer: tuple[bool, bool], found: list[tuple[int, int, float]]) -> None:
-    """Add the leaves of a node. `outer`: whether nothing that stands out lies beyond it, left and right."""
-    parts = node.parts
-    counts = [estimated.of[id(part)] for part in parts]
-    stands = _stand_out(node, counts, outer)
-    if not any(stands):
-        found.append((node.block.low, node.block.high, estimated.of[id(node)]))
-        return
-    first = stands.index(True)
-    last = len(stands) - 1 - stands[::-1].index(True)
-    place = 0
-    while place < len(parts):
-        if stands[place]:
-            _walk(parts[place], estimated, (outer[0] and place == first, outer[1] and place == last), found)
-            place += 1
-            continue
-        end = next((each for each in range(place, len(parts)) if stands[each]), len(parts))
-        beyond = -1 if outer[0] and place < first else 1 if outer[1] and place > last else 0
-        found += _run(node, estimated, range(place, end), beyond)
-        place = end
+class _Walk:
+    """The leaves of a tree, block by block."""
+
+    def __init__(self, estimated: _Estimates, least: float):
+        self._count = estimated.of
+        self._least = least
+
+    def decades(self, root: Node) -> list[Found]:
+        """The leaves below a root whose parts are decades."""
+        held = self._held(root.parts)
+        if not any(held):
+            return [(root.block.low, root.block.high, self._count[id(root)])]
+        first, last = held.index(True), len(held) - 1 - held[::-1].index(True)
+        found: list[Found] = []
+        for place, part in enumerate(root.parts):
+            if held[place] and part.parts:
+                found += self.block(part, (place == first, place == last), thins=True)
+            elif first <= place <= last:
+                found.append((part.block.low, part.block.high, self._count[id(part)]))
+        return found
+
+    def _held(self, decades: Sequence[Node]) -> list[bool]:
+        """Which decades hold rows: from zero outwards, the next one needs less to be believed than a far one.
+
+        As far from zero as rows lie beyond doubt on either side, a mistake does little harm to the mean.
+        """
+        clear = [self._count[id(part)] / math.sqrt(part.variance) for part in decades]
+        held = [value > FAR for value in clear]
+        middle = min(range(len(decades)), key=lambda place: _magnitude(decades[place]))
+        sides = [range(middle, len(decades)), range(middle, -1, -1)]
+        for outwards in sides:
+            before = True
+            for place in outwards:
+                before = held[place] = held[place] or (before and clear[place] > NEXT)
+        reach = max((_magnitude(part) for part, sure in zip(decades, held, strict=True) if sure), default=0)
+        for outwards in sides:
+            beyond = [place for place in outwards if not any(held[at] for at in outwards[outwards.index(place) :])]
+            near = [place for place in beyond if _magnitude(decades[place]) <= reach]
+            sums = [sum(clear[at] for at in near[:count]) / math.sqrt(count) for count in range(1, len(near) + 1)]
+            if sums and max(sums) > NEXT:
+                held[near[sums.index(max(sums))]] = True
+        return held
+
+    def block(self, node: Node, outer: tuple[bool, bool], thins: bool = False) -> list[Found]:
+        """The leaves of a block. `outer`: whether nothing that holds rows lies beyond it, left and right.
+
+        `thins`: whether rows thin out with the square of the distance from zero where nothing lies beyond.
+        """
+        thins = thins and (outer[0] if node.block.high < 0 else outer[1] and node.block.low > 0)
+        mixed = not all(part.block.single for part in node.parts)
+        heads = [part for part in node.parts if mixed and part.block.single]
+        alone = {
+            part.block.low: even.density * measure
+            for even in _told_apart([self._even(node, head, thins) for head in heads])
+            if even.clear > SPIKE
+            for part, measure in even.parts
+        }
+        runs = _trimmed(self._runs(node, [part for part in node.parts if part not in heads], thins), outer)
+        found = [(step, step, count) for step, count in alone.items()]
+        for place, run in enumerate(runs):
+            if isinstance(run, Node):
+                found += self.block(run, (outer[0] and place == 0, outer[1] and place == len(runs) - 1))
+            elif run.clear > HELD:
+                found += self._leaves(run, {head.block.low for head in heads}, alone)
+        return sorted(found) or [(node.block.low, node.block.high, self._count[id(node)])]
+
+    def _leaves(self, run: _Even, heads: Collection[int], alone: Collection[int]) -> list[Found]:
+        """A run cut between its parts, so that each leaf holds enough for a cell; with the heads that are not alone."""
+        found: list[Found] = []
+        for part, measure in run.parts:
+            low, high, count = part.block.low, part.block.high, run.density * measure
+            if high < 0:
+                high += high + 1 in heads and high + 1 not in alone
+            else:
+                low -= low - 1 in heads and low - 1 not in alone
+            if found and found[-1][1] + 1 == low and found[-1][2] < self._least:
+                found[-1] = (found[-1][0], high, found[-1][2] + count)
+            else:
+                found.append((low, high, count))
+        return found
+
+    def _runs(self, node: Node, parts: Iterable[Node], thins: bool) -> list[_Even | Node]:
+        """Parts that were looked into, and between them what can be told apart."""
+        found: list[_Even | Node] = []
+        run: list[_Even] = []
+        for part in parts:
+            if part.parts:
+                found += [*_told_apart(run), part]
+                run = []
+            else:
+                run.append(self._even(node, part, thins))
+        return [*found, *_told_apart(run)]
+
+    def _even(self, node: Node, part: Node, thins: bool) -> _Even:
+        whole = node.variance + sum(part.variance for part in node.parts)
+        measure = _measure(part, thins)
+        return _Even(((part, measure),), measure * self._count[id(part)], measure**2, part.variance, whole)
 
 
-def _stand_out(node: Node, counts: Sequence[float], outer: tuple[bool, bool]) -> list[bool]:
-    """Which parts are looked into by themselves."""
-    parts = node.parts
-    singles = all(part.block.single for part in parts)
-    least = [(SPIKE if part.block.single and not singles else ALONE) * _std(part) for part in parts]
-    stands = [count > bar for count, bar in zip(counts, least, strict=True)]
-    reach = _reach(node, counts)
-    for side, order in ((-1, range(len(parts))), (1, range(len(parts) - 1, -1, -1))):
-        for place in order if outer[side > 0] else ():
-            if stands[place]:
-                sure = OUTERMOST if _magnitude(parts[place]) <= reach else TAIL
-                if not _is_tail(parts[place], side) or counts[place] > sure * _std(parts[place]):
-                    break
-                stands[place] = False
-    return stands
+def _told_apart(run: list[_Even]) -> list[_Even]:
+    """Neighbours joined, those that are most alike first, until all can be told apart."""
+    while len(run) > 1:
+        apart = [one.apart(other) for one, other in pairwise(run)]
+        place = apart.index(min(apart))
+        if apart[place] >= APART:
+            break
+        run = [*run[:place], run[place].joined(run[place + 1]), *run[place + 2 :]]
+    return run
 
 
-def _reach(node: Node, counts: Sequence[float]) -> float:
-    """How far from zero rows lie beyond doubt; inside a block, that is no question."""
-    if not math.isinf(node.variance):
-        return math.inf
-    sure = (part for part, count in zip(node.parts, counts, strict=True) if count > TAIL * _std(part))
-    return max(map(_magnitude, sure), default=0)
+def _trimmed(runs: list[_Even | Node], outer: tuple[bool, bool]) -> list[_Even | Node]:
+    """The runs without those that are noise at an outer end; what lies near to sure rows needs less to be believed."""
+    sure = [place for place, run in enumerate(runs) if isinstance(run, Node) or run.clear > OUTERMOST]
+    if not sure:
+        return [run for run in runs if not any(outer)]
+    low, high = _ends(runs[sure[0]])[0], _ends(runs[sure[-1]])[1]
+    near = (high - low + 1) / 2
+
+    def stays(place: int) -> bool:
+        first, last = _ends(runs[place])
+        beyond = (outer[0] and place < sure[0], outer[1] and place > sure[-1])
+        return not any(beyond) or (low - first if beyond[0] else last - high) <= near
+
+    return [run for place, run in enumerate(runs) if stays(place)]
+
+
+def _ends(run: _Even | Node) -> tuple[int, int]:
+    if isinstance(run, Node):
+        return run.block.low, run.block.high
+    return run.parts[0][0].block.low, run.parts[-1][0].block.high
+
+
+def _measure(node: Node, thins: bool) -> float:
+    """How much of evenly spread rows a block would hold; of rows that thin out, in units of those at its near end."""
+    low, high = sorted((abs(node.block.low), abs(node.block.high)))
+    return 1 / low - 1 / (high + 1) if thins else float(high - low + 1)
+
+
+def _by_decades(root: Node) -> bool:
+    """Whether the parts of a root are decades, which differ in width, rather than alike."""
+    widths = [part.block.high - part.block.low + 1 for part in root.parts if not part.block.single]
+    return bool(widths) and max(widths) > 5 * min(widths)
 
 
 def _magnitude(node: Node) -> int:
     return max(abs(node.block.low), abs(node.block.high))
 
 
-def _is_tail(node: Node, side: int) -> bool:
-    """Whether a block lies on that side of zero: what is near zero is never far out."""
-    return node.block.high < 0 if side < 0 else node.block.low > 0
-
-
-def _run(node: Node, estimated: _Estimates, run: range, beyond: int) -> list[tuple[int, int, float]]:
-    """Parts side by side that do not stand out, as one leaf, or as none where they are noise.
-
-    Beyond the outermost part that stands out, the run ends where its sum from there on is clearest of its noise. Below
-    the root, parts differ in width by decades: there each is a leaf of its own.
-    """
-    parts = [node.parts[place] for place in run]
-    if beyond and _is_tail(parts[0] if beyond < 0 else parts[-1], beyond):
-        reach = _reach(node, [estimated.of[id(part)] for part in node.parts])
-        ordered = [part for part in (parts if beyond > 0 else parts[::-1]) if _magnitude(part) <= reach]
-        parts = ordered[: _clearest(node, estimated, ordered)]
-    elif sum(estimated.of[id(part)] for part in parts) <= BETWEEN * estimated.spread(node, len(parts)):
-        return []
-    if not parts:
-        return []
-    if math.isinf(node.variance):
-        return [(part.block.low, part.block.high, estimated.of[id(part)]) for part in parts]
-    total = sum(estimated.of[id(part)] for part in parts)
-    return [(min(part.block.low for part in parts), max(part.block.high for part in parts), total)]
-
-
-def _clearest(node: Node, estimated: _Estimates, parts: Sequence[Node]) -> int:
-    """How many of these parts, from the first on, hold most in standard deviations; none where that is too little."""
-    found, most, total = 0, OUTERMOST, 0.0
-    for count, part in enumerate(parts, start=1):
-        total += estimated.of[id(part)]
-        clear = total / max(estimated.spread(node, count), 1e-9)
-        if clear > most:
-            found, most = count, clear
-    return found
-
-
-def _merged(leaves: Sequence[tuple[int, int, float]], least: float) -> list[list[Leaf]]:
+def _merged(leaves: Sequence[Found], least: float) -> list[list[Leaf]]:
     """Neighbours that hold less than `least` share a cell, until it holds as much; heavier leaves stay alone."""
     cells: list[list[Leaf]] = []
     held = math.inf
@@ -177,10 +276,6 @@ def _merged(leaves: Sequence[tuple[int, int, float]], least: float) -> list[list
             cells.append([leaf])
             held = count
     return cells
-
-
-def _std(node: Node) -> float:
-    return math.sqrt(node.variance)
 
 
 def _parts(node: Node) -> Iterable[Node]:
