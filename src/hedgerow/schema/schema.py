@@ -405,6 +405,10 @@ class Schema(BaseModel):
 
     def settled(self) -> Schema:
         """The schema with what still waits for discovery filled in by one cell: its bounds count, its cells do not."""
+        return self._settled
+
+    @cached_property
+    def _settled(self) -> Schema:
         data = self.with_stand_ins(1).to_dict()
         if "groups" in data:
             data["groups"] = [group for group in data["groups"] if group["allowed"] != "public"]
