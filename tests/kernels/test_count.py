@@ -76,7 +76,9 @@ def tree_queries(draw, domain):
 
 def count(domain, coded, queries, dense_cells, threads=1):
     rows = len(next(iter(coded.values())))
-    return _count.count(list(coded.values()), rows, [_plan(query, domain) for query in queries], dense_cells, threads)
+    return _count.count(
+        list(coded.values()), rows, [_plan(query, domain, {}) for query in queries], dense_cells, threads
+    )
 
 
 def occupied(answer):
@@ -126,7 +128,7 @@ def test_leaves_are_those_that_a_walk_finds(data, table):
     query = data.draw(tree_queries(domain))
     unlabelled = TreeQuery(domain, query.splits_on, query.split, query.child)
     rows = len(next(iter(coded.values())))
-    leaves = _count.find_leaves(list(coded.values()), rows, _plan(unlabelled, domain))
+    leaves = _count.find_leaves(list(coded.values()), rows, _plan(unlabelled, domain, {}))
     np.testing.assert_array_equal(leaves, reference_cells(unlabelled, coded))
 
 

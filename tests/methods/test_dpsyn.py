@@ -223,7 +223,7 @@ def people(count=3000, seed=0, tilt=0.0):
 def synthesize(table, epsilon, options=None, public=None, delta=1e-9):
     method = build("dpsyn", {"segments": "place,year", **(options or {})})
     return hr.synthesize(
-        table, hr.Schema.parse(PEOPLE), hr.Budget(epsilon, delta), method, public=public, unsafe_noise_seed=1
+        table, hr.Schema.parse(PEOPLE), hr.Budget(epsilon, delta), method, public=public, unsafe_noise_seed=1, quality=0
     )
 
 
@@ -272,7 +272,7 @@ def test_a_ledger_keeps_the_books_in_mu(tmp_path):
     Ledger.create(path, "people", hr.Budget(3.0))
     method = build("dpsyn", {"segments": "place,year"})
     release = hr.synthesize(
-        people(100), hr.Schema.parse(PEOPLE), hr.Budget(0.1), method, public=people(seed=1), ledger=path
+        people(100), hr.Schema.parse(PEOPLE), hr.Budget(0.1), method, public=people(seed=1), ledger=path, quality=0
     )
     assert not release.certificate.whole.is_direct
     assert release.answers[0].measurements[0].noise.kind == "gaussian"
@@ -281,7 +281,7 @@ def test_a_ledger_keeps_the_books_in_mu(tmp_path):
 def test_a_release_that_was_paid_in_both_is_stated_saved_and_verified(tmp_path):
     method = build("dpsyn", {"segments": "place,year"})
     given = hr.Budget(1.0, 1e-9)
-    release = hr.synthesize(people(30_000), hr.Schema.parse(PEOPLE), given, method, public=people(seed=1))
+    release = hr.synthesize(people(30_000), hr.Schema.parse(PEOPLE), given, method, public=people(seed=1), quality=0)
     assert release.certificate.whole.is_direct
     assert release.certificate.guarantee == Guarantee(1.0, 1e-9, None)
     assert any("paid for in ε" in said for said in release.certificate.statements())
@@ -341,7 +341,9 @@ def test_floor_and_rounding_by_hand():
 def test_undeclared_places_get_no_floor():
     schema = hr.Schema.parse(PEOPLE.replace("place: {type: code, size: 4}", "place: {type: category, values: [0, 1]}"))
     method = build("dpsyn", {"segments": "place,year", "floor": "50", "shrink": "no"})
-    release = hr.synthesize(people(60), schema, hr.Budget(1e5), method, unsafe_noise_seed=1, allow_misfits=["place"])
+    release = hr.synthesize(
+        people(60), schema, hr.Budget(1e5), method, unsafe_noise_seed=1, allow_misfits=["place"], quality=0
+    )
     assert release.model.counts.shape == (3, 3)
     counted = answered(release)[1].measurements[0].values.reshape(3, 3)
     np.testing.assert_array_equal(release.model.counts[:2], np.maximum(counted[:2], 50))

@@ -34,7 +34,9 @@ def rows(count=4000):
 
 
 def release(method, epsilon=5.0, delta=1e-9, schema=SCHEMA):
-    return hr.synthesize(rows(), hr.Schema.parse(schema), hr.Budget(epsilon, delta), method, unsafe_noise_seed=3)
+    return hr.synthesize(
+        rows(), hr.Schema.parse(schema), hr.Budget(epsilon, delta), method, unsafe_noise_seed=3, quality=0
+    )
 
 
 def test_groups_keep_what_they_hold_and_nothing_else():
@@ -59,7 +61,7 @@ def test_all_groups_are_one_stack(delta):
 
 def test_a_number_of_rows_that_was_given_costs_nothing(tmp_path):
     """All of the budget after the look goes to the groups, and the release reads back."""
-    made = hr.synthesize(rows(), hr.Schema.parse(SCHEMA), hr.Budget(1.0, 0.0), FieldGroups(), rows=250)
+    made = hr.synthesize(rows(), hr.Schema.parse(SCHEMA), hr.Budget(1.0, 0.0), FieldGroups(), rows=250, quality=0)
     (stack,) = asked(made)
     assert made.certificate.spent == made.certificate.whole
     assert stack.scale == pytest.approx(4 / 0.98)  # b = groups / ε, as printed
@@ -93,7 +95,12 @@ def test_a_histogram_without_survivors_is_uniform_over_the_declared_domain(seed)
 def test_an_empty_table_still_gives_rows():
     schema = hr.Schema.parse(SCHEMA)
     made = hr.synthesize(
-        rows(0), schema, hr.Budget(0.1, 0.0), FieldGroups(groups=(("a", "b", "c"),), threshold=3.0), unsafe_noise_seed=3
+        rows(0),
+        schema,
+        hr.Budget(0.1, 0.0),
+        FieldGroups(groups=(("a", "b", "c"),), threshold=3.0),
+        unsafe_noise_seed=3,
+        quality=0,
     )
     assert len(made.sample(50)) == 50
 
@@ -124,7 +131,9 @@ def test_bad_groups_cost_nothing(groups, says, tmp_path):
     ledger = tmp_path / "small.ledger"
     Ledger.create(ledger, "small", hr.Budget(2.0, 1e-8))
     with refused(*says) as told:
-        hr.synthesize(rows(), hr.Schema.parse(schema), hr.Budget(1.0), FieldGroups(groups=groups), ledger=ledger)
+        hr.synthesize(
+            rows(), hr.Schema.parse(schema), hr.Budget(1.0), FieldGroups(groups=groups), ledger=ledger, quality=0
+        )
     assert "Nothing was spent" in str(told.value)
     assert len(Ledger(ledger).entries()) == 1  # the opening alone
 
@@ -133,7 +142,9 @@ def test_a_group_too_wide_for_noise_is_refused():
     wide = "columns:\n" + "".join(f"  c{n}: {{type: code, size: 10000}}\n" for n in range(3))
     table = pa.table({f"c{n}": [0, 1] for n in range(3)})
     with refused("too-many-cells", "1,000,000,000,000"):
-        hr.synthesize(table, hr.Schema.parse(wide), hr.Budget(1.0), FieldGroups(groups=(("c0", "c1", "c2"),)))
+        hr.synthesize(
+            table, hr.Schema.parse(wide), hr.Budget(1.0), FieldGroups(groups=(("c0", "c1", "c2"),)), quality=0
+        )
 
 
 @pytest.mark.parametrize("text", ["-1", "nan", "many"])
@@ -159,7 +170,9 @@ def test_sixteen_million_cells_never_stand_in_memory_whole(delta):
     schema = hr.Schema.parse("columns:\n  a: {type: code, size: 4096}\n  b: {type: code, size: 4096}\n")
     table = pa.table({"a": [7] * 4000, "b": [9] * 4000})
     tracemalloc.start()
-    made = hr.synthesize(table, schema, hr.Budget(1.0, delta), FieldGroups(groups=(("a", "b"),)), unsafe_noise_seed=3)
+    made = hr.synthesize(
+        table, schema, hr.Budget(1.0, delta), FieldGroups(groups=(("a", "b"),)), unsafe_noise_seed=3, quality=0
+    )
     held, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 8 * 4096 * 4096 / 2  # half of the histogram as counts

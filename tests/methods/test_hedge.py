@@ -245,7 +245,9 @@ def test_no_other_model_is_better_by_the_penalised_loss(std):
 
 def release_of(table, schema, epsilon, seed=0, delta=1e-9, method=None, **words):
     method = method or Hedge()
-    return hr.synthesize(table, schema, hr.Budget(epsilon, delta), method, unsafe_noise_seed=seed, seed=seed, **words)
+    return hr.synthesize(
+        table, schema, hr.Budget(epsilon, delta), method, unsafe_noise_seed=seed, seed=seed, **words, quality=0
+    )
 
 
 def kinds(release):
@@ -305,7 +307,7 @@ def test_where_relations_cannot_be_seen_columns_get_everything():
 def test_out_of_time_still_spends_the_budget():
     table = opm.generate(1000)
     late = Progress(Limits(seconds=0.0))
-    release = hr.synthesize(table, SCHEMA, hr.Budget(1.0, 1e-9), Hedge(), progress=late)
+    release = hr.synthesize(table, SCHEMA, hr.Budget(1.0, 1e-9), Hedge(), progress=late, quality=0)
     assert kinds(release).count("select") <= 1
     assert release.certificate.spent == release.certificate.whole
 
@@ -397,7 +399,7 @@ def test_a_last_round_of_several_picks_spends_no_more_than_there_is(columns, mon
     monkeypatch.setattr(hedge, "MOST_ROUNDS", 4)
     monkeypatch.setattr(hedge, "MOST_NOISE_SHARE", 0.0)
     table, schema = bits(3000, columns)
-    release = hr.synthesize(table, schema, hr.Budget(3.0, 1e-9), Hedge(workload="2"), progress=Late())
+    release = hr.synthesize(table, schema, hr.Budget(3.0, 1e-9), Hedge(workload="2"), progress=Late(), quality=0)
     assert release.certificate.spent == release.certificate.whole
 
 
@@ -405,7 +407,7 @@ def test_a_last_round_of_several_picks_spends_no_more_than_there_is(columns, mon
 @pytest.mark.parametrize("method", ["hedge", "aim", "mst", "independent"])
 def test_hardly_any_noise_is_no_trouble(epsilon, delta, method):
     table, schema = bits(500, 4)
-    hr.synthesize(table, schema, hr.Budget(epsilon, delta), method).sample(10)
+    hr.synthesize(table, schema, hr.Budget(epsilon, delta), method, quality=0).sample(10)
 
 
 def test_a_wide_marginal_does_not_hide_the_narrow_ones():
@@ -429,7 +431,7 @@ def test_a_public_table_of_wide_columns_starts_a_model_that_fits():
     schema = hr.Schema.parse(
         "columns: {a: {type: code, size: 20000}, b: {type: code, size: 20000}, c: {type: code, size: 3}}"
     )
-    hr.synthesize(table, schema, hr.Budget(0.1, 1e-9), "hedge", public=table.slice(0)).sample(10)
+    hr.synthesize(table, schema, hr.Budget(0.1, 1e-9), "hedge", public=table.slice(0), quality=0).sample(10)
 
 
 # what is nearly a function

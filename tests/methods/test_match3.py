@@ -35,7 +35,9 @@ def rows(count=20_000):
 
 
 def release(method, epsilon=5.0, delta=1e-9):
-    return hr.synthesize(rows(), hr.Schema.parse(SCHEMA), hr.Budget(epsilon, delta), method, unsafe_noise_seed=3)
+    return hr.synthesize(
+        rows(), hr.Schema.parse(SCHEMA), hr.Budget(epsilon, delta), method, unsafe_noise_seed=3, quality=0
+    )
 
 
 def from_preset(epsilon):

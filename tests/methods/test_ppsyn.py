@@ -83,7 +83,7 @@ def test_a_price_from_exact_counts_is_caught(monkeypatch):
 
 
 def test_by_ratio_each_marginal_brings_its_own_budget(table):
-    release = hr.synthesize(table, SCHEMA, hr.Budget(1.0), PPSyn(selection="ratio"), unsafe_noise_seed=1)
+    release = hr.synthesize(table, SCHEMA, hr.Budget(1.0), PPSyn(selection="ratio"), unsafe_noise_seed=1, quality=0)
     assert release.certificate.spent == release.certificate.whole
     costs = {
         charge.amount.units
@@ -133,7 +133,7 @@ def test_columns_are_candidates_and_partitioned_by_their_counts():
 
 
 def test_partitions_are_measured_saved_and_verified(table, tmp_path):
-    release = hr.synthesize(table, SCHEMA, hr.Budget(1.0), "ppsyn")
+    release = hr.synthesize(table, SCHEMA, hr.Budget(1.0), "ppsyn", quality=0)
     pairs_or_more = [query for query in partitioned(release) if len(query["attributes"]) > 1]
     assert pairs_or_more
     domain = SCHEMA.encoding().domain
@@ -145,7 +145,7 @@ def test_partitions_are_measured_saved_and_verified(table, tmp_path):
 
 def test_the_model_answers_as_the_blocks_were_measured(table):
     """Nearly without noise, the fit reproduces every block's count, though cells were never measured."""
-    release = hr.synthesize(table, SCHEMA, hr.Budget(1e4), PPSyn(eta=1e-4, size=0.5), unsafe_noise_seed=1)
+    release = hr.synthesize(table, SCHEMA, hr.Budget(1e4), PPSyn(eta=1e-4, size=0.5), unsafe_noise_seed=1, quality=0)
     inner = getattr(release.model, "model", release.model)
     blocks = [
         measurement
@@ -220,7 +220,7 @@ def test_relations_are_kept_that_independent_columns_lose(table):
         from hedgerow.private.evaluate import marginal_distances
 
         encoding = SCHEMA.encoding()
-        release = hr.synthesize(table, SCHEMA, hr.Budget(2.0), method, unsafe_noise_seed=1)
+        release = hr.synthesize(table, SCHEMA, hr.Budget(2.0), method, unsafe_noise_seed=1, quality=0)
         real, made = encoding.encode(table.combine_chunks()), encoding.encode(release.sample().combine_chunks())
         return float(marginal_distances(real, made, encoding.domain, 2).mean())
 
@@ -228,20 +228,20 @@ def test_relations_are_kept_that_independent_columns_lose(table):
 
 
 def test_a_budget_too_small_for_relations_is_spent_on_columns(table):
-    release = hr.synthesize(table.slice(0, 300), SCHEMA, hr.Budget(0.05), "ppsyn", unsafe_noise_seed=1)
+    release = hr.synthesize(table.slice(0, 300), SCHEMA, hr.Budget(0.05), "ppsyn", unsafe_noise_seed=1, quality=0)
     assert release.certificate.spent == release.certificate.whole
     assert all(len(query["attributes"]) < 2 for c in release.certificate.charges for query in c.queries)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.01, 1e-9), (0.01, 0.0), (30.0, 1e-9), (30.0, 0.0)])
 def test_extreme_budgets_give_valid_tables(epsilon, delta):
-    release = hr.synthesize(opm.generate(300), SCHEMA, hr.Budget(epsilon, delta), PPSyn(size=0.1))
+    release = hr.synthesize(opm.generate(300), SCHEMA, hr.Budget(epsilon, delta), PPSyn(size=0.1), quality=0)
     assert release.certificate.spent == release.certificate.whole
     assert release.sample(50).schema == SCHEMA.encoding().arrow_schema
 
 
 def test_out_of_time_ends_rounds_and_spends_the_rest(table):
-    release = hr.synthesize(table, SCHEMA, hr.Budget(1.0), "ppsyn", progress=Progress(Limits(seconds=1e-9)))
+    release = hr.synthesize(table, SCHEMA, hr.Budget(1.0), "ppsyn", progress=Progress(Limits(seconds=1e-9)), quality=0)
     assert release.certificate.spent == release.certificate.whole
     assert sum(charge.purpose == "select" for charge in release.certificate.charges) == 1
 
@@ -273,13 +273,13 @@ def test_the_printed_version_fails_replay_on_every_kind_of_pair(printed, kind):
 
 def test_a_printed_release_has_no_guarantee_and_no_ledger_takes_it(printed, table, tmp_path):
     method = printed.Printed((("sex", "race"),), rounds=2)
-    release = hr.synthesize(table, SCHEMA, hr.Budget(1.0), method)
+    release = hr.synthesize(table, SCHEMA, hr.Budget(1.0), method, quality=0)
     assert release.certificate.guarantee is None
     release.save(tmp_path / "printed.release")
     assert "NO privacy guarantee" in hr.Release.load(tmp_path / "printed.release").certificate.statements()[0]
     Ledger.create(tmp_path / "d.ledger", "opm", hr.Budget(3.0))
     with refused("ledger-needs-guarantee"):
-        hr.synthesize(table, SCHEMA, hr.Budget(1.0), method, ledger=tmp_path / "d.ledger")
+        hr.synthesize(table, SCHEMA, hr.Budget(1.0), method, ledger=tmp_path / "d.ledger", quality=0)
     assert "ppsyn-printed" not in hr.methods.names()
 
 
@@ -314,7 +314,7 @@ def test_the_stopping_points_of_algorithms_3_and_4(printed):
 
 def test_the_printed_version_spends_on_columns_as_printed(printed, table):
     """ρ_i ∝ c_i^(2/3) of a tenth: a column's 1/σ² is in proportion to the cells' two-thirds power."""
-    release = hr.synthesize(table, SCHEMA, hr.Budget(1.0), printed.Printed((("sex", "race"),), rounds=2))
+    release = hr.synthesize(table, SCHEMA, hr.Budget(1.0), printed.Printed((("sex", "race"),), rounds=2), quality=0)
     first = answered(release)[0].measurements
     assert len(first) == len(SCHEMA.columns)
     shares = np.array([1 / m.noise.scale**2 for m in first])

@@ -29,7 +29,13 @@ def table():
 
 def release(table, epsilon=2.0, delta=1e-9, limits=None, **options):
     return hr.synthesize(
-        table, SCHEMA, hr.Budget(epsilon, delta), RDT(**options), unsafe_noise_seed=4, progress=Progress(limits)
+        table,
+        SCHEMA,
+        hr.Budget(epsilon, delta),
+        RDT(**options),
+        unsafe_noise_seed=4,
+        progress=Progress(limits),
+        quality=0,
     )
 
 
@@ -88,7 +94,7 @@ def test_one_column_and_columns_with_one_value_need_no_trees():
 
     schema = hr.Schema.parse("columns: {a: {type: code, size: 4}, b: {type: code, size: 1}}")
     rows = pa.table({"a": np.arange(500) % 4, "b": np.zeros(500, dtype=np.int64)})
-    made = hr.synthesize(rows, schema, hr.Budget(5.0), RDT(height=3))
+    made = hr.synthesize(rows, schema, hr.Budget(5.0), RDT(height=3), quality=0)
     assert made.certificate.spent == made.certificate.whole
     assert made.sample(10).num_rows == 10
 
@@ -98,7 +104,9 @@ def test_a_tree_too_large_is_refused_before_anything_is_spent(table, tmp_path):
     Ledger.create(books, "opm", hr.Budget(4.0))
     before = books.read_bytes()
     with refused("tree-too-large", "height 7"):
-        hr.synthesize(table, SCHEMA, hr.Budget(1.0), RDT(height=7), ledger=books, limits=Limits(memory=8 << 20))
+        hr.synthesize(
+            table, SCHEMA, hr.Budget(1.0), RDT(height=7), ledger=books, limits=Limits(memory=8 << 20), quality=0
+        )
     assert books.read_bytes() == before
 
 
@@ -111,13 +119,15 @@ def test_relations_are_kept_that_independent_columns_lose(table):
         return float((early != high).mean())
 
     assert mixed(table) == 0
-    independent = hr.synthesize(table, SCHEMA, hr.Budget(8.0), "independent", unsafe_noise_seed=1)
+    independent = hr.synthesize(table, SCHEMA, hr.Budget(8.0), "independent", unsafe_noise_seed=1, quality=0)
     assert mixed(independent.sample()) > 0.2
     assert mixed(release(table, 8.0).sample()) < 0.1
     three = table.select(["sex", "agency", "occupation"])
     schema = hr.Schema.parse(opm.SCHEMA.split("  education:")[0]).to_dict()
     schema["columns"] = {name: schema["columns"][name] for name in three.column_names}
-    full = hr.synthesize(three, hr.Schema.from_dict(schema), hr.Budget(1e4), RDT(height=3), unsafe_noise_seed=1)
+    full = hr.synthesize(
+        three, hr.Schema.from_dict(schema), hr.Budget(1e4), RDT(height=3), unsafe_noise_seed=1, quality=0
+    )
     assert mixed(full.sample()) == 0  # a tree of full height makes no combination that the rows do not have
 
 
@@ -177,12 +187,12 @@ def test_replay_catches_the_printed_procedure(printed, stage, pair):
 
 def test_the_printed_procedure_has_no_guarantee_and_no_ledger_takes_it(printed, table, tmp_path):
     method = printed.PrintedTrees(height=3)
-    made = hr.synthesize(table.slice(0, 500), SCHEMA, hr.Budget(1.0), method)
+    made = hr.synthesize(table.slice(0, 500), SCHEMA, hr.Budget(1.0), method, quality=0)
     assert made.certificate.guarantee is None
     assert made.sample().num_rows == 500  # it even tells the number of rows
     Ledger.create(tmp_path / "opm.ledger", "opm", hr.Budget(4.0))
     with refused("ledger-needs-guarantee"):
-        hr.synthesize(table, SCHEMA, hr.Budget(1.0), method, ledger=tmp_path / "opm.ledger")
+        hr.synthesize(table, SCHEMA, hr.Budget(1.0), method, ledger=tmp_path / "opm.ledger", quality=0)
 
 
 def test_the_printed_steps_by_hand(printed):
