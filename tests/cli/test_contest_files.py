@@ -138,7 +138,7 @@ def test_2018_field_groups_from_files_to_scores(hedgerow, colorado):
     drafted(hedgerow)
     done = hedgerow(
         "synth", "colorado.csv", "-s", "colorado.yaml", "-s", "preset:census1940-field-groups", "-m", "field-groups",
-        "-e", "8", "--delta", "0", "--rows", "2000", "-o", "made.csv", "-q",
+        "-e", "8", "--delta", "0", "--rows", "2000", "-o", "made.csv", "--quality", "0", "-q",
     )  # fmt: skip
     assert done.code == 0, done.err
     assert "groups: 7 of 39 are left, 3 of them with fewer columns." in done.err
