@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hedgerow.errors import counted
 from reproduce.charts import Panel, lines
 
 METHODS = ("ppsyn", "ppsyn-printed", "aim", "mst")
@@ -61,29 +62,31 @@ repaired method. Both are run here beside our `aim` and `mst`; PrivMRF, the writ
 δ = 1e-9. Workload: the 3-way marginals of at most 10,000 cells (210 of them by lot where there are more), the same for
 all methods. Workload error: (1/n·|W|) Σ ‖p − p̂‖₁. Range errors: mean squared error of the share of rows in random
 ranges over 210 sets of three and 37 sets of five attributes, drawn with squared exponential weights, four ranges each.
-Figures are medians over the runs given. Written by `python -m reproduce.ppsyn`; `--full` makes the whole grid.
+Figures are medians over the runs given. Written by `python -m reproduce.ppsyn`, which goes on with what is missing of
+its grid: further runs and folds, and the printed procedure at other η and in the classifier. `--full` makes more of it.
 """
 
 
 FINDINGS = """What that comes to, on the runs counted above (where there is one run, small differences mean little):
 
 - *PPSyn has the least workload error on adult and br2000.* Against `mst` the private method does at every ε. Against
-  `aim` it does on adult at every ε, on br2000 up to ε = 0.3; at ε = 1 and 2 on br2000 `aim` is slightly ahead.
-- *The lead is largest at small ε.* Not here: against `aim` it is largest on adult at ε = 0.3 and small at ε = 0.05,
-  where most of the budget goes to single columns.
-- *On loans PPSyn is ahead of AIM and MST.* Holds for the private method at ε = 0.3 and 1, not at 0.1. The printed
-  procedure is behind both at all three.
+  `aim` it does on adult from ε = 0.1 on, on br2000 at ε = 0.1 and 0.3. At ε = 0.05, where most of the budget goes to
+  single columns, `aim` is ahead by about a hundredth of the error on both, less than the runs lie apart; at ε = 1 and
+  2 it is ahead on br2000.
+- *The lead is largest at small ε.* Not here: against `aim` it is largest on adult at ε = 0.1 and 0.3.
+- *On loans PPSyn is ahead of AIM and MST.* Holds for the private method at ε = 0.3, 1 and 2; `aim` is ahead at 0.05,
+  `mst` at 0.1 (one run). The printed procedure is behind both at every ε.
 - *Range queries are answered better.* Holds for the private method in most cells, in three and in five dimensions.
-- *η ≈ 0.7 is best.* The printed procedure does worse at both ends (η = 0.3 and 1) and best in between. The private
-  method does a little better above 0.5 than below on adult, and shows no trend on br2000.
-- *The error grows with the degree* holds for every method. That *the lead grows with it* does not: on 4-way marginals
-  `aim` is ahead, on 2-, 3- and 5-way ones `ppsyn`.
+- *η ≈ 0.7 is best.* The private method shows no trend in η on any of the three tables, in one run each, neither in
+  workload error nor in ranges.
+- *The error grows with the degree* holds for every method. So does, in one run, *the lead grows with it*: `aim` is
+  ahead on 2- and 3-way marginals, the private method on 4- and 5-way ones, by more on the latter.
 - *The required budget is U-shaped in the number of blocks* holds.
 - Exact counts bring the printed procedure little: its workload error is above that of the private method in most cells,
   most of all on loans. It spreads a block's count evenly over its cells, keeps its books in zCDP, and does not merge
   rare values.
-- *A classifier trained on PPSyn's rows errs least.* Holds for the private method on br2000; on adult it errs less than
-  `aim` but more than `mst`.
+- *A classifier trained on PPSyn's rows errs least.* On the one fold that was run it does on br2000; on adult `aim` errs
+  less, and `mst` at ε = 0.1 and 0.3.
 """
 
 
@@ -129,7 +132,7 @@ def _is(cell: Mapping[str, Any], study: str, table: str, method: str) -> bool:
 
 
 def errors_figure(results: Results) -> str | None:
-    shared = [table for table in ("adult", "br2000") if epsilons(results, table)]
+    shared = [table for table in TABLES if epsilons(results, table)]
     if not shared:
         return None
     ticks = sorted(set.intersection(*(set(epsilons(results, table)) for table in shared)))
@@ -162,8 +165,7 @@ def errors_tables(results: Results) -> Iterable[str]:
                 for tick in ticks:
                     value = median(results, metric, epsilon=tick, **asked)
                     count = len(chosen(results, epsilon=tick, **asked))
-                    shown = "–" if value is None else f"{value:.4f}" if metric == "workload" else f"{1e4 * value:.3f}"
-                    figures.append(f"{shown} ({count})" if count else shown)
+                    figures.append(_shown(metric, value) + (f" ({count})" if count else ""))
                 yield f"| {label} | " + " | ".join(figures) + " |"
             yield ""
     yield "In brackets: runs.\n"
@@ -177,12 +179,12 @@ def eta_figure(results: Results) -> str | None:
             [
                 [median(results, metric, study="eta", table=table, method=m, eta=t) or 0 for t in ticks]
                 for m in METHODS[:2]
-                if chosen(results, study="eta", table=table, method=m)
+                if _complete(results, table, m, ticks)
             ],
         )
-        for table in ("adult", "br2000")
+        for table in TABLES
         for metric, name in list(METRICS.items())[:2]
-        if ticks and len(chosen(results, study="eta", table=table)) >= len(ticks)
+        if ticks and _complete(results, table, METHODS[0], ticks)
     ]
     return lines("η at ε = 0.1", NAMES[:2], panels, [f"{tick:g}" for tick in ticks], 2, CHART) if panels else None
 
@@ -191,16 +193,27 @@ def eta_table(results: Results) -> Iterable[str]:
     ticks = _values(results, "eta", "eta")
     if not ticks:
         return
-    yield "Workload error at ε = 0.1, one run each.\n"
-    yield "| table | method | " + " | ".join(f"η = {tick:g}" for tick in ticks) + " |"
-    yield "|---" * (len(ticks) + 2) + "|"
-    for table in ("adult", "br2000"):
-        for method, label in zip(METHODS[:2], NAMES, strict=False):
-            values = [median(results, "workload", study="eta", table=table, method=method, eta=tick) for tick in ticks]
-            if not any(values):
-                continue
-            yield f"| {table} | {label} | " + " | ".join("–" if v is None else f"{v:.4f}" for v in values) + " |"
-    yield ""
+    runs = max(len(chosen(results, study="eta", table=t, method=METHODS[0], eta=ticks[0])) for t in TABLES)
+    for metric, name in list(METRICS.items())[:2]:
+        scale = "" if metric == "workload" else " (× 10⁻⁴)"
+        yield f"**{name.capitalize()}**{scale} at ε = 0.1, {counted(runs, 'run')} each.\n"
+        yield "| table | method | " + " | ".join(f"η = {tick:g}" for tick in ticks) + " |"
+        yield "|---" * (len(ticks) + 2) + "|"
+        for table in TABLES:
+            for method, label in zip(METHODS[:2], NAMES, strict=False):
+                if _complete(results, table, method, ticks):
+                    values = [median(results, metric, study="eta", table=table, method=method, eta=t) for t in ticks]
+                    yield f"| {table} | {label} | " + " | ".join(_shown(metric, value) for value in values) + " |"
+        yield ""
+
+
+def _complete(results: Results, table: str, method: str, ticks: Sequence[float]) -> bool:
+    """Whether a method has run on a table at every η."""
+    return all(chosen(results, study="eta", table=table, method=method, eta=tick) for tick in ticks)
+
+
+def _shown(metric: str, value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}" if metric == "workload" else f"{1e4 * value:.3f}"
 
 
 def degree_figure(results: Results) -> str | None:
@@ -257,21 +270,25 @@ def svm_table(results: Results) -> Iterable[str]:
     cells = [(table, epsilon) for table, epsilon in cells if _folds(results, table, epsilon)]
     if not cells:
         return
-    heads = [f"{table}, ε = {epsilon:g} ({len(_folds(results, table, epsilon))} folds)" for table, epsilon in cells]
+    heads = [
+        f"{table}, ε = {epsilon:g} ({counted(len(_folds(results, table, epsilon)), 'fold')})"
+        for table, epsilon in cells
+    ]
     yield "| trained on | " + " | ".join(heads) + " |"
     yield "|---" * (len(cells) + 1) + "|"
     for method, label in zip(METHODS, NAMES, strict=True):
-        yield f"| {label} | " + " | ".join(f"{_mean(results, 'svm', t, e, method):.4f}" for t, e in cells) + " |"
+        if any(_is(cell, "svm", t, method) for t, _ in cells for cell, _ in results):
+            yield f"| {label} | " + " | ".join(f"{_mean(results, 'svm', t, e, method):.4f}" for t, e in cells) + " |"
     for metric, label in (("svm_real", "real rows"), ("majority", "the most frequent class alone")):
         yield f"| {label} | " + " | ".join(f"{_mean(results, metric, t, e, 'mst'):.4f}" for t, e in cells) + " |"
     yield ""
 
 
 def _folds(results: Results, table: str, epsilon: float) -> set[int]:
-    """Those on which every method has run."""
+    """Those on which every private method has run."""
     done = [
         {cell["run"] for cell, _ in results if _is(cell, "svm", table, method) and cell["epsilon"] == epsilon}
-        for method in METHODS
+        for method in PRIVATE
     ]
     return set.intersection(*done)
 

@@ -139,6 +139,14 @@ class Curator(Protocol):
         """Noisy scores of all the candidates for one amount."""
         ...
 
+    def nearest(
+        self, rivals: Sequence[Answers], queries: Sequence[MarginalQuery], names: Sequence[str], *, spend: Amount
+    ) -> int:
+        """The index of one of several public answers, by the exponential mechanism: the nearer to the data on average
+        over the queries, the likelier.
+        """
+        ...
+
     def total(self, *, spend: Amount) -> Measurement:
         """The noisy number of rows."""
         ...
@@ -228,6 +236,14 @@ class RecodedCurator:
             against = self._answers(against, translated, candidates)
         return self._base.score(translated, against=against, spend=spend)
 
+    def nearest(
+        self, rivals: Sequence[Answers], queries: Sequence[MarginalQuery], names: Sequence[str], *, spend: Amount
+    ) -> int:
+        candidates = [Candidate(query) for query in queries]
+        translated = [self._candidate(candidate) for candidate in candidates]
+        moved = [self._answers(rival, translated, candidates) for rival in rivals]
+        return self._base.nearest(moved, [each.query for each in translated], names, spend=spend)
+
     def total(self, *, spend: Amount) -> Measurement:
         return self._base.total(spend=spend)
 
@@ -248,6 +264,27 @@ class RecodedCurator:
         if isinstance(query, TreeQuery):
             raise HedgerowError("tree-through-recoding", "a tree query cannot be asked through a recoding.")
         return self._recoding.translated(query)
+
+
+class Part(RecodedCurator):
+    """The same curator for somebody who may not spend all of it: `kept` is for others."""
+
+    def __init__(self, base: Curator, kept: Amount):
+        super().__init__(base, Recoding(base.domain, {}))
+        self._kept = kept
+
+    @property
+    def remaining(self) -> Amount:
+        return self._base.remaining - self._kept
+
+    def exchanged(self, spend: Amount | None = None) -> Amount:
+        return self.remaining
+
+    def exchange(self) -> None:
+        """There is no direct ε where a budget is shared."""
+
+    def _translate(self, query: Query) -> Query:
+        return query
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from hedgerow.models.graphical.estimation import fit
 from hedgerow.models.histograms import Histograms, Part
 from hedgerow.models.model import block_rng
 from hedgerow.release.drawing import Drawing
+from hedgerow.schema.rules.words import explained
 
 COLUMNS = {
     "a": {"type": "integer", "min": 0, "max": 4, "missing": True},
@@ -169,3 +170,49 @@ def test_a_release_alone_draws_rows_that_obey(tmp_path):
     assert made.equals(release.sample(500, seed=2))
     assert not again.schema.kept_rules.broken(made).any()
     assert set(zip(made["b"].to_pylist(), made["w"].to_pylist(), strict=True)) <= {("x", 1.5), ("y", 2.5), ("z", 3.5)}
+
+
+def test_the_examples_of_the_page_are_kept():
+    """docs/use/rules.md, one after the other."""
+    money = {"type": "number", "min": 0, "max": 500, "decimals": 2}
+    moment = {"type": "datetime", "min": "2020-01-01", "max": "2020-01-20", "step": "minute"}
+    columns = {
+        **dict.fromkeys(("fare", "tip", "tolls"), money),
+        "payment": {"type": "category", "values": ["cash", "card"]},
+        "pickup": moment,
+        "dropoff": moment,
+        "day": {"type": "date", "min": "2020-01-01", "max": "2020-12-31"},
+        "season": {"type": "category", "values": ["summer", "other"]},
+        "AGEP": {"type": "integer", "min": 0, "max": 99},
+        "MSP": {"type": "category", "values": ["N", "1"]},
+        "PINCP": {"type": "number", "min": 0, "max": 9000, "decimals": 0, "missing": True},
+        "NOC": {"type": "integer", "min": 0, "max": 9, "missing": True},
+        "NPF": {"type": "integer", "min": 2, "max": 9, "missing": True},
+        "PUMA": {"type": "category", "values": ["a", "b"]},
+        "DENSITY": {"type": "number", "min": 0, "max": 9000, "decimals": 1},
+        "INDP": {"type": "category", "values": ["170", "180", "770"]},
+        "INDP_CAT": {"type": "category", "values": ["0", "3"]},
+    }
+    rules = [
+        "NOC < NPF",
+        {"when": "AGEP < 15", "then": "MSP = 'N' AND PINCP IS NULL"},
+        {"when": "AGEP >= 15", "then": "MSP <> 'N'"},
+        {"when": "payment = 'cash'", "then": "tip = 0"},
+        "dropoff >= pickup",
+        "dropoff - pickup <= INTERVAL '6 hours'",
+        {"when": "season = 'summer'", "then": "EXTRACT(MONTH FROM day) BETWEEN 6 AND 8"},
+        {"columns": ["PUMA", "DENSITY"], "lookup": [["a", "12.5"], ["b", "99"]]},
+        {"columns": ["INDP", "INDP_CAT"], "lookup": [["170", "0"], ["180", "0"], ["770", "3"]]},
+        "members >= 1",
+    ]
+    derive = {"total": "fare + tip + tolls", "members": "NPF - NOC"}
+    schema = hr.Schema.from_dict({"columns": columns, "rules": rules, "derive": derive, "max_misfits": 1})
+    schema.check_rules()
+    assert len(explained(schema)) == 12
+    rng = np.random.default_rng(0)
+    encoding = schema.with_stand_ins().encoding()
+    codes = {a.name: rng.integers(0, a.size - a.hidden, 200).astype(a.dtype) for a in encoding.domain}
+    table = encoding.decode(codes, rng).select(list(columns))
+    made = hr.synthesize(table, schema, hr.Budget(2.0, 1e-3), "mst").sample(300)
+    assert not schema.kept_rules.broken(made).any()
+    assert made.column_names[-2:] == ["total", "members"]

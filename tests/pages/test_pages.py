@@ -246,6 +246,34 @@ class TestReleasePage:
         assert CANARY not in page
 
 
+class TestUses:
+    """What a lay reader is told first, from the measured distances."""
+
+    @staticmethod
+    def told(rows, epsilon, **given):
+        rng = np.random.default_rng(0)
+        a = rng.integers(0, 4, rows)
+        table = pa.table({"a": a, "b": (a + (rng.random(rows) < 0.1)) % 4, "c": rng.integers(0, 3, rows)})
+        schema = hr.Schema.from_dict({"a": 4, "b": 4, "c": 3})
+        made = hr.synthesize(table, schema, hr.Budget(epsilon), "independent", unsafe_noise_seed=1, **given)
+        return release_page(made).split("For those who want to check")[0]
+
+    def test_what_holds_what_does_not_and_what_nobody_measured(self):
+        said = self.told(20_000, 3.0)
+        assert "relations of two columns" in said
+        assert re.search(r"did not come through</b>: a × b \(\d+\.\d+ % ±", said)
+        assert "3 pairs of columns were never counted together (a × b, a × c, b × c)" in said
+        assert "How wrong, the measured distances say" in said
+
+    def test_a_table_that_tells_nothing_says_so(self):
+        said = self.told(40, 0.1)
+        assert "too small, or ε too strict" in said
+        assert "relations of two columns" not in said
+
+    def test_a_release_without_quality_says_that(self):
+        assert "was not measured" in self.told(500, 1.0, quality=0)
+
+
 class TestEvaluationPage:
     def test_it_shows_what_was_computed_and_only_its_owner_can_read_it(self, tmp_path):
         page = tmp_path / "page.html"

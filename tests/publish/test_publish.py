@@ -258,6 +258,28 @@ def test_tables_of_counts_agree_and_say_what_is_known_of_their_error(made, tmp_p
         counts.table(held.release, ("nobody",))
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"ledger": {"presence": [7]}},
+        {"ledger": {"epsilon": "x"}},
+        {"ledger": []},
+        {"tables": [{"name": "people", "rows": 10**15, "seed": 0}]},
+        {"tables": [{"name": "people", "rows": -1, "seed": 0}]},
+        {"made_with": 3},
+        {"counts": "kind"},
+        {"counts": [["nobody"]]},
+        {"publisher": {}},
+    ],
+)
+def test_a_strangers_facts_are_refused_in_a_sentence(copied, change):
+    data = json.loads((copied / "publication.json").read_bytes())
+    (copied / "publication.json").write_text(json.dumps({**data, **change}))
+    sealed(copied)
+    with pytest.raises(HedgerowError):
+        folder.verify(copied, Trust())
+
+
 # ------------------------------------------------------------ the publisher's words
 
 

@@ -128,10 +128,10 @@ class Listening(Progress):
 @pytest.mark.parametrize(("rows", "warned"), [(60, True), (60_000, False)])
 def test_a_run_warns_after_its_look_where_most_would_be_noise(rows, warned):
     schema = hr.Schema.parse(
-        "columns: {a: {type: category, values: [x, y]}, b: {type: integer, min: 0, max: 90, bins: 30}}"
+        "columns: {a: {type: category, values: [x, y]}, b: {type: integer, min: 0, max: 999, bins: 300}}"
     )
     rng = np.random.default_rng(0)
-    table = pa.table({"a": rng.choice(["x", "y"], rows), "b": rng.integers(0, 91, rows)})
+    table = pa.table({"a": rng.choice(["x", "y"], rows), "b": rng.integers(0, 1000, rows)})
     progress = Listening()
     hr.synthesize(table, schema, hr.Budget(0.3), "independent", progress=progress, unsafe_noise_seed=2)
     assert bool(progress.heard) is warned

@@ -12,6 +12,7 @@ from hedgerow.coded.domain import Domain
 from hedgerow.coded.joining import Join, Joining
 from hedgerow.coded.recoding import Recoding
 from hedgerow.schema import Schema
+from hedgerow.schema.draft import draft_schema
 from hedgerow.schema.leaves import Leaf, parted
 from hedgerow.schema.rules.boundaries import boundaries
 from hedgerow.schema.rules.satisfying import satisfied
@@ -185,6 +186,19 @@ def test_numbers_are_cut_where_rules_tell_them_apart():
         [Leaf(1, 99, 99), Leaf(200, 249, 25)],
         [Leaf(250, 299, 25)],
     ]
+
+
+def test_a_draft_takes_what_sql_checks_of_several_columns(tmp_path):
+    path = tmp_path / "trips.sql"
+    path.write_text(
+        "CREATE TABLE trips (fare numeric(8,2) CHECK (fare BETWEEN 0 AND 500),\n"
+        " tip numeric(8,2) CHECK (tip >= 0 AND tip <= 500), pay text CHECK (pay IN ('cash', 'card')), note text,\n"
+        " CONSTRAINT no_tip CHECK (pay <> 'cash' OR tip = 0), CHECK (tip <= fare), CHECK (length(note) < tip));"
+    )
+    draft = draft_schema(["fare", "tip", "pay", "note"], [str(path)])
+    assert "# CHECK (length(note) < tip) may become one of the `rules`." in draft.text
+    schema = Schema.parse(draft.text.replace("values: TODO", "values: [a]"))
+    assert [str(rule) for rule in schema.rules] == ["pay <> 'cash' OR tip = 0", "tip <= fare"]
 
 
 def test_a_join_keeps_what_can_occur():

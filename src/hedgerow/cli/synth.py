@@ -62,7 +62,10 @@ def synth(
     ] = None,
     file: FileKeys = None,
     delta: Delta = 1e-9,
-    method: Annotated[str | None, typer.Option("-m", "--method", help="See: hedgerow methods.")] = None,
+    method: Annotated[
+        str | None,
+        typer.Option("-m", "--method", help="See: hedgerow methods. Of several, hedge,mst, one is chosen privately."),
+    ] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="Method option, option=value; repeatable.")] = None,
     workload: Annotated[
         str | None, typer.Option(help="Marginals that matter: a degree (1, 2, 3) or a file; for methods that ask.")

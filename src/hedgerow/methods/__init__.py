@@ -20,7 +20,7 @@ from hedgerow.methods.option import check, declared, values
 from hedgerow.models.model import Model
 
 DEFAULT = "hedge"
-_BESIDE = ("method", "option")
+_BESIDE = ("choice", "method", "option")
 """The files of this folder that hold no method."""
 
 

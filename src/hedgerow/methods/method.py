@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 from hedgerow.curator import Curator
 from hedgerow.models.model import Model
@@ -29,7 +29,11 @@ class About:
 class Method(Protocol):
     """A method is a frozen dataclass: its fields are its options (metadata "help" explains each)."""
 
-    about: ClassVar[About]
+    @property
+    def about(self) -> About:
+        """Mostly a constant of the class."""
+        ...
+
     # A method with `begins_in_epsilon = True` is given its budget in ε, where δ > 0 and no ledger adds it up: it pays
     # for Laplace noise in it, and exchanges what is left for μ² (`Curator.exchange`).
 

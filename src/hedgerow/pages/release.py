@@ -22,6 +22,7 @@ from hedgerow.pages.cuts import cut_columns, cuts
 from hedgerow.pages.distributions import MOST_CODES, Distribution
 from hedgerow.pages.markup import Content, Markup, joined, tag
 from hedgerow.pages.shell import contents, folded, public_page, section, table
+from hedgerow.pages.uses import uses
 from hedgerow.release.certificate import share_of_whole
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def release_page(release: Release, rows: int | None = None, seed: int = 0) -> st
     published = release.expected_rows() if rows is None else rows
     drawn = min(max(published, 1), BLOCK_ROWS)
     coded = release.written(drawn, seed)
-    parts = [
+    technical = [
         ("guarantee", "The guarantee", _guarantee(release)),
         ("budget", "Where the budget went", _budget(release)),
         *([("misfits", "What did not fit the declaration", _misfits(release.misfits))] if release.misfits else []),
@@ -73,9 +74,13 @@ def release_page(release: Release, rows: int | None = None, seed: int = 0) -> st
         ),
         _invented(release),
         _population(release),
-        _rules(release),
-        contents((anchor, title) for anchor, title, _ in parts),
-        [section(anchor, title, content) for anchor, title, content in parts],
+        _totals(release),
+        section("uses", "What you may use this for, and what not", uses(release), _rules(release)),
+        folded(
+            "For those who want to check: the guarantee, the budget, every measured count, the certificate",
+            contents((anchor, title) for anchor, title, _ in technical),
+            [section(anchor, title, content) for anchor, title, content in technical],
+        ),
     )
 
 
@@ -86,6 +91,19 @@ def _invented(release: Release) -> Content:
         return ""
     said = listing((f"{name} ({column.fate})" for name, column in invented.items()), most=40)
     return tag("p", f"Never read, so they say nothing of anybody, whatever they look like: {said}.")
+
+
+def _totals(release: Release) -> Content:
+    """What was public before, and is matched."""
+    if not release.schema.totals:
+        return ""
+    said = listing((total.said for total in release.schema.totals), most=40)
+    rows = release.schema.totals[0].rows
+    return tag(
+        "p",
+        f"Totals that were published before are matched exactly by a table of {rows:,} rows: {said}. They are the "
+        "publisher's word and no part of the guarantee.",
+    )
 
 
 def _population(release: Release) -> Content:

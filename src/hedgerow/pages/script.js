@@ -7,6 +7,7 @@
     tip.style.top = (y + 16 + box.height > innerHeight ? Math.max(4, y - box.height - 10) : y + 16) + "px";
   };
   const show = (mark, x, y) => { tip.textContent = mark.dataset.tip || mark.getAttribute("aria-label"); tip.hidden = false; place(x, y); };
+  addEventListener("beforeprint", () => document.querySelectorAll("details").forEach(fold => { fold.open = true; }));
   const marked = event => event.target.closest ? event.target.closest("[data-tip]") : null;
   document.addEventListener("pointermove", event => {
     const mark = marked(event);

@@ -14,6 +14,7 @@ scores is a whole number of g, so the bound holds exactly.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -67,6 +68,21 @@ def grid_scores(
     scores = np.empty(len(candidates), dtype=np.int64)
     for index, (candidate, distance) in enumerate(zip(candidates, distances, strict=True)):
         scores[index] = round(candidate.weight * (distance - candidate.penalty) / grid)
+    return Exact(scores)
+
+
+def nearness(
+    engine: Counting, queries: Sequence[MarginalQuery], rivals: Sequence[Answers], grid: float
+) -> Exact[IntArray]:
+    """How near each of several public answers is: −(mean of ‖q(D) − p‖₁ over the queries), in whole numbers of `grid`.
+
+    One person moves every distance by at most θ, and so their mean.
+    """
+    candidates = [Candidate(query) for query in queries]
+    scores = np.empty(len(rivals), dtype=np.int64)
+    for index, rival in enumerate(rivals):
+        distances = _distances(engine.count(queries), _checked(rival.answers(queries), candidates, grid))
+        scores[index] = -round(math.fsum(distances) / len(queries) / grid)
     return Exact(scores)
 
 

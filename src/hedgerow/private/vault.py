@@ -11,12 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.budget.accounting import Charge, choice_epsilon, noise_kind, stack_noise, stack_scale
+from hedgerow.budget.accounting import (
+    STEPS_PER_SENSITIVITY,
+    Charge,
+    choice_epsilon,
+    noise_kind,
+    stack_noise,
+    stack_scale,
+)
 from hedgerow.budget.amounts import Amount
 from hedgerow.coded.domain import CodedTable, Domain, IntArray, Marginal
 from hedgerow.coded.joining import Joining
 from hedgerow.coded.measurement import Answer, Measurement, Noise, Threshold
-from hedgerow.coded.query import Query, total_query
+from hedgerow.coded.query import MarginalQuery, Query, total_query
 from hedgerow.coded.recoding import Recoding
 from hedgerow.curator import Answers, Candidate, Curator, Independence, Pool, RecodedCurator
 from hedgerow.errors import HedgerowError, LimitError
@@ -25,7 +32,7 @@ from hedgerow.private.engines.engine import Engine
 from hedgerow.private.exact import Exact, ExactCounts
 from hedgerow.private.mechanisms import Randomizer
 from hedgerow.private.remembering import Remembering
-from hedgerow.private.scores import Scale, grid_scores
+from hedgerow.private.scores import Scale, grid_scores, nearness
 from hedgerow.progress import Progress
 
 MEASURING, SCORING, CHOOSING, CELL = 500_000, 80_000, 200, 20
@@ -184,6 +191,20 @@ class Vault:
         scores = tuple(float(value) * scale.grid for value in noisy)
         self.answers.append(Answer(scores=scores))
         return list(scores)
+
+    def nearest(
+        self, rivals: Sequence[Answers], queries: Sequence[MarginalQuery], names: Sequence[str], *, spend: Amount
+    ) -> int:
+        epsilon = choice_epsilon(spend)
+        grid = self.rows_per_person / STEPS_PER_SENSITIVITY
+        asked = {**_summary([Candidate(query) for query in queries])[0], "candidates": len(rivals), "of": list(names)}
+        charge = Charge("exponential", "select", self.rows_per_person, (1.0,), epsilon, spend, (asked,), grid)
+        self._account.debit(charge)
+        self._scored([Candidate(query) for query in queries])
+        rate = Fraction(epsilon) / (2 * Fraction(charge.sensitivity)) * Fraction(grid)
+        chosen = self._mechanisms.choose(nearness(self._remembered, queries, rivals, grid), rate)
+        self.answers.append(Answer(chosen={"method": names[chosen]}))
+        return chosen
 
     def _scale(self, candidates: Sequence[Candidate], against: Answers | Independence) -> Scale:
         _positive([candidate.weight for candidate in candidates], len(candidates))

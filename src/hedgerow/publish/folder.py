@@ -188,6 +188,10 @@ def _check_documents(folder: Path, publication: Publication) -> str:
         written = documents(publication, files, translations)
     except HedgerowError as problem:
         raise ReleaseError("publication-documents", f"the documents cannot be written again: {problem}") from None
+    except Exception as problem:  # publication.json is a stranger's, and may break anything below
+        raise ReleaseError(
+            "publication-unreadable", f'"{folder / PUBLICATION}" cannot be read ({type(problem).__name__}).'
+        ) from None
     known = {*written, *files, PAGE, *names(publication.counts), *(f"{TRANSLATIONS}/{name}" for name in translations)}
     strange = set(_names(folder)) - known - {SUMS, SIGNATURE, PUBLIC_KEY}
     differing = [name for name, data in written.items() if not _holds(folder / name, data)]
@@ -202,7 +206,8 @@ def _check_documents(folder: Path, publication: Publication) -> str:
 
 def _check_table(folder: Path, publication: Publication, table: Table) -> str:
     release = publication.release
-    spelled = _spelled(release, table) == _digest(folder / table.csv)
+    possible = 0 <= table.rows <= (folder / table.csv).stat().st_size  # a row is a byte at least: no work for nothing
+    spelled = possible and _spelled(release, table) == _digest(folder / table.csv)
     if not spelled or not _same_rows(folder / table.parquet, release.batches(table.rows, table.seed)):
         versions = ", ".join(f"{name} {version}" for name, version in publication.made_with.items())
         raise ReleaseError(
@@ -211,7 +216,8 @@ def _check_table(folder: Path, publication: Publication, table: Table) -> str:
             f"{table.seed}: rows come out the same {SAME} ({versions}). On those, the table was exchanged or changed; "
             "elsewhere it cannot be told.",
         )
-    return f"{table.rows:,} rows of {table.csv} and {table.parquet} were drawn again with seed {table.seed}: the same"
+    files = f"{table.csv} and {table.parquet}"
+    return f"{table.rows:,} rows of {files} were drawn again with seed {table.seed}: the same (to be expected {SAME})"
 
 
 def _check_computed(folder: Path, publication: Publication) -> str:

@@ -113,7 +113,7 @@ class Publication:
             tuple(Table(str(each["name"]), int(each["rows"]), int(each["seed"])) for each in data["tables"]),
             Publisher.of(data["publisher"], name),
             data["ledger"],
-            data["made_with"],
+            {str(name): str(version) for name, version in data["made_with"].items()},
             of(data["counts"], name) if data["counts"] else (),
         )
 

@@ -39,8 +39,9 @@ class Distance:
 
     @property
     def said(self) -> str:
-        """In per cent; a distance is between 0 and 1, whatever its noise."""
-        return f"{100 * min(max(self.value, 0.0), 1.0):.1f} % ± {100 * self.std:.1f} %"
+        """In per cent, as fine as its noise allows; a distance is between 0 and 1, whatever its noise."""
+        digits = 1 if self.std >= 0.001 else 2
+        return f"{100 * min(max(self.value, 0.0), 1.0):.{digits}f} % ± {100 * self.std:.{digits}f} %"
 
     @property
     def tells(self) -> bool:

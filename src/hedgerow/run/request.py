@@ -14,6 +14,7 @@ from typing import Any
 from hedgerow.budget.amounts import Budget
 from hedgerow.errors import OptionError, SchemaError, suggestion, unread
 from hedgerow.methods import DEFAULT, build
+from hedgerow.methods.choice import Choice
 from hedgerow.methods.method import Method
 from hedgerow.private.discovery import SHARE_MOST, SHARE_OF_QUALITY, Allotment, Discoveries
 from hedgerow.private.engines import open_engine
@@ -164,7 +165,13 @@ class Request:
             )
         else:
             method = self.method
-        schema = (self.schema if isinstance(self.schema, Schema) else Schema.load(self.schema)).with_file(self.file)
+        if isinstance(self.schema, Schema):
+            schema = self.schema
+            for path in schema.files:
+                refuse_as_public(path, self.table)
+        else:
+            schema = Schema.load(self.schema, lambda path: refuse_as_public(path, self.table))
+        schema = schema.with_file(self.file)
         for name, column in schema.invented.items():
             column.refuse_unready(name)
         for allowed in self.allow_misfits:
@@ -310,7 +317,12 @@ def chosen_method(
     epsilon: float,
     given: Mapping[str, Any] | None = None,
 ) -> Method:
-    """The method of that name, with the options that a preset holds for it at this ε and over them those given."""
+    """The method of that name, with the options that a preset holds for it at this ε and over them those given.
+
+    Several names with commas between them are a private choice among those methods.
+    """
+    if "," in name:
+        return Choice([chosen_method(schema, each.strip(), epsilon, given) for each in name.split(",")])
     preset = None if isinstance(schema, Schema) else find(schema)
     held = {} if preset is None else preset.options(name, epsilon)
     method: Method = build(name, {**held, **(given or {})})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import TypeAlias, cast
 
 import numpy as np
@@ -82,6 +83,7 @@ def parse_expression(text: str, columns: Named) -> Expression:
     return _Reading(text, columns).expression(_tree(text))
 
 
+@lru_cache(maxsize=4096)  # a schema reads its rules again whenever a column of it is cut
 def _tree(text: str) -> exp.Expression:
     if len(text) > LONGEST:
         raise OptionError(

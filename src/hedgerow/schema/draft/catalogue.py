@@ -44,6 +44,20 @@ def read_catalogue(path: Path) -> Findings:
     return found
 
 
+def read_checks(path: Path) -> list[str]:
+    """The CHECK constraints of the file that speak of several columns at once, or of alternatives: those are rules."""
+    text = _COMMENT.sub(" ", path.read_text(encoding="utf-8-sig"))
+    found = []
+    for start in _TABLE.finditer(text):
+        body = _enclosed(text, start.end() - 1)
+        columns = [_bare(column[1]) for item in _split(body) if (column := _COLUMN.match(item))]
+        for check in _checks(body):
+            held = [name for name in columns if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", check)]
+            if len(held) > 1 or re.search(r"\b(OR|NOT)\b", check, re.IGNORECASE):
+                found.append(" ".join(check.split()))
+    return list(dict.fromkeys(found))
+
+
 def _table(body: str, enumerations: dict[str, list[str]]) -> Findings:
     found: Findings = {}
     constraints = []

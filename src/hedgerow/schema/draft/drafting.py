@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.errors import OptionError, SchemaError, TableError, listing, standing
+from hedgerow.schema.conditions import parse_condition
 from hedgerow.schema.document import Block, Flow, write_yaml
-from hedgerow.schema.draft.catalogue import read_catalogue
+from hedgerow.schema.draft.catalogue import read_catalogue, read_checks
 from hedgerow.schema.draft.codebook import read_codebook
 from hedgerow.schema.draft.declaration import Declaration, Findings, complete, find, is_complete, merge
 from hedgerow.schema.draft.descriptors import read_descriptor
@@ -96,8 +97,24 @@ def _drafted(
     for name, declaration in columns.items():
         _check(name, declaration)
     waiting = tuple(name for name, declaration in columns.items() if not is_complete(declaration))
-    text = _write(dataset, file, columns, sources, len(header) - len(named))
+    text = _write(dataset, file, columns, sources, len(header) - len(named), _rules(sources, columns))
     return Draft(text, tuple(columns), waiting)
+
+
+def _rules(sources: Sequence[str], columns: dict[str, Declaration]) -> tuple[list[str], list[str]]:
+    """What SQL catalogues check of several columns together: what conditions can say, and what is left to a person."""
+    known = {name: declaration for name, declaration in columns.items() if is_complete(declaration)}
+    taken, left = [], []
+    for check in (
+        check for source in sources if source.lower().endswith(".sql") for check in read_checks(Path(source))
+    ):
+        try:
+            parse_condition(check, Schema(columns=known).columns)
+        except (OptionError, SchemaError):
+            left.append(check)
+        else:
+            taken.append(check)
+    return taken, left
 
 
 def read_source(source: str, public_batches: Batches | None) -> Findings:
@@ -154,7 +171,12 @@ def _check(name: str, declaration: Declaration) -> None:
 
 
 def _write(
-    dataset: str | None, file: File, columns: dict[str, Declaration], sources: Sequence[str], nameless: int
+    dataset: str | None,
+    file: File,
+    columns: dict[str, Declaration],
+    sources: Sequence[str],
+    nameless: int,
+    rules: tuple[list[str], list[str]],
 ) -> str:
     """A line for each column, below an example of every type."""
     origin = listing((Path(source).name for source in sources), most=6) if sources else "the header alone"
@@ -167,6 +189,7 @@ def _write(
         "# A column is declared on one line, as one of:\n"
         + "".join(f"#   name: {example:{width}}  # {meaning}\n" for example, meaning in EXAMPLES.values())
         + (f"# {nameless} without a name: left out.\n" if nameless else "")
+        + "".join(f"# CHECK ({check}) may become one of the `rules`.\n" for check in rules[1])
     )
     data: dict[str, Any] = {"dataset": dataset} if dataset else {}
     if plain_file(file):
@@ -174,4 +197,6 @@ def _write(
     data["columns"] = Block(
         {name: TODO if declaration == {"type": TODO} else Flow(declaration) for name, declaration in columns.items()}
     )
+    if rules[0]:
+        data["rules"] = rules[0]
     return head + write_yaml(data, width=_ONE_LINE)
