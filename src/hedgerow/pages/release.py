@@ -74,6 +74,7 @@ def release_page(release: Release, rows: int | None = None, seed: int = 0) -> st
         ),
         _invented(release),
         _population(release),
+        _totals(release),
         section("uses", "What you may use this for, and what not", uses(release), _rules(release)),
         folded(
             "For those who want to check: the guarantee, the budget, every measured count, the certificate",
@@ -90,6 +91,19 @@ def _invented(release: Release) -> Content:
         return ""
     said = listing((f"{name} ({column.fate})" for name, column in invented.items()), most=40)
     return tag("p", f"Never read, so they say nothing of anybody, whatever they look like: {said}.")
+
+
+def _totals(release: Release) -> Content:
+    """What was public before, and is matched."""
+    if not release.schema.totals:
+        return ""
+    said = listing((total.said for total in release.schema.totals), most=40)
+    rows = release.schema.totals[0].rows
+    return tag(
+        "p",
+        f"Totals that were published before are matched exactly by a table of {rows:,} rows: {said}. They are the "
+        "publisher's word and no part of the guarantee.",
+    )
 
 
 def _population(release: Release) -> Content:

@@ -26,6 +26,7 @@ from hedgerow.coded.query import MarginalQuery, Query, TreeQuery
 from hedgerow.errors import OptionError, ReleaseError, listing, suggestion
 from hedgerow.models import read as read_model
 from hedgerow.models import refuse_unreadable
+from hedgerow.models.matching import Totals, split
 from hedgerow.models.model import BLOCK_ROWS, HELD, Model, State, block_rng, block_sizes
 from hedgerow.models.stored import MEMORY, MOST_CELLS, Allowance, Stored
 from hedgerow.release import archive, editions
@@ -52,6 +53,8 @@ DOUBTFUL_ROWS = 100_000
 """Rows that are drawn at most where nobody said how many and the estimate is mostly noise."""
 MOST_ROWS = 1 << 40
 """Rows that are drawn at most where nobody said how many."""
+DEALING = 1 << 40
+"""The number of the generator that deals totals to blocks: no block has it."""
 TEXT_BYTES = 32
 """Memory for one byte of JSON while it is read, at most."""
 POOL = 1 << 18
@@ -178,6 +181,8 @@ class Release:
     @property
     def estimated_rows(self) -> int:
         """The noisy estimate of the number of rows; at most `DOUBTFUL_ROWS` where that is mostly noise."""
+        if self.schema.totals:
+            return self.schema.totals[0].rows
         rows = max(1, round(self.model.total))
         return min(rows, DOUBTFUL_ROWS if self.rows_are_noise else MOST_ROWS)
 
@@ -269,7 +274,16 @@ class Release:
 
     def _plain(self, size: int, seed: int, number: int) -> Iterator[pa.Table]:
         """A block of the model's own rows: those that were counted are its likes."""
-        return Drawing(self.model, self.encoding, block_rng(seed, number)).rows(size, number * BLOCK_ROWS)
+        drawing = Drawing(self.model, self.encoding, block_rng(seed, number))
+        return drawing.rows(size, number * BLOCK_ROWS, self._totals(size, seed, number))
+
+    def _totals(self, size: int, seed: int, number: int) -> Totals | None:
+        """The part of the published totals that a block matches, if its draw is of as many rows as they count."""
+        totals = [(table.attributes, table.counts) for table in self.schema.published]
+        sizes = list(block_sizes(self.schema.totals[0].rows)) if totals else []
+        if number >= len(sizes) or sizes[number] != size:
+            return None
+        return split(totals, sizes, number, block_rng(seed, DEALING))
 
     def written(self, rows: int, seed: int) -> CodedTable:
         """The codes of the rows of a draw's first block: what was drawn for values that are not declared is replaced

@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from hedgerow.coded.domain import CodedTable, IntArray
 from hedgerow.errors import HedgerowError
+from hedgerow.models.conditioning import TooRareError, completed
+from hedgerow.models.matching import Totals, matched
 from hedgerow.models.model import BLOCK_ROWS, Model
 from hedgerow.schema.rules.satisfying import satisfied
 
@@ -41,15 +44,27 @@ class Drawing:
         self.tried = self.right = self.completed = 0
         """Rows drawn from the model, those of them that were right, and those that had to be completed."""
 
-    def rows(self, size: int, first: int = 0) -> Iterator[pa.Table]:
-        """`size` rows some at a time, of which none breaks a rule. `first` numbers the first of them."""
-        tables = self._encoding.decode_in_slices(self._model.draw(size, self._rng), self._rng, first)
-        return self._kept(tables) if self._encoding.rules else tables
+    def rows(self, size: int, first: int = 0, totals: Totals | None = None) -> Iterator[pa.Table]:
+        """`size` rows some at a time, of which none breaks a rule, and which match totals of as many rows where there
+        are some. `first` numbers the first of them."""
+        if totals is None:
+            codes, settled = self._model.draw(size, self._rng), []
+        else:
+            codes = matched(self._model, totals, self._rng)
+            settled = list(dict.fromkeys(name for marginal, _ in totals for name in marginal))
+        tables = self._encoding.decode_in_slices(codes, self._rng, first)
+        return self._kept(tables, {name: codes[name] for name in settled}) if self._encoding.rules else tables
 
-    def _kept(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    def _kept(self, tables: Iterable[pa.Table], settled: CodedTable) -> Iterator[pa.Table]:
+        done = 0
         for table in tables:
             broken = self._broken(table)
-            kept = self._replaced(table, broken, self._legal(int(broken.sum()))) if broken.any() else table
+            kept = table
+            if broken.any():
+                lacking = {name: codes[done + np.flatnonzero(broken)] for name, codes in settled.items()}
+                legal = self._legal_given(lacking) if lacking else self._legal(int(broken.sum()))
+                kept = self._replaced(table, broken, legal)
+            done += len(table)
             if broken.any() and self._encoding.rules.broken(kept).any():
                 raise HedgerowError("rule-broken", "a row that breaks a rule was about to be written; none was.")
             yield kept
@@ -83,6 +98,29 @@ class Drawing:
         found, self._spare = self._spare.slice(0, rows), self._spare.slice(rows)
         lacking = rows - len(found)
         return pa.concat_tables([found, self._complete(lacking)]) if lacking else found
+
+    def _legal_given(self, settled: CodedTable) -> pa.Table:
+        """Rows that obey and hold settled codes, as far as patience goes; then rules come before what is settled."""
+        rows = len(next(iter(settled.values())))
+        found = self._encoding.arrow_schema.empty_table().select(self._names)
+        order: list[IntArray] = []
+        waiting: IntArray = np.arange(rows)
+        for _ in range(PATIENCE):
+            if not len(waiting):
+                break
+            fixed: CodedTable = {name: codes[waiting] for name, codes in settled.items()}
+            try:
+                codes = completed(self._model, fixed, {}, len(waiting), self._rng)
+            except TooRareError:
+                break
+            table = self._encoding.decode(codes, self._rng)
+            right = ~self._broken(table)
+            found = pa.concat_tables([found, table.select(self._names).filter(pa.array(right))])
+            order.append(waiting[right])
+            waiting = waiting[~right]
+        if len(waiting):
+            found = pa.concat_tables([found, self._legal(len(waiting))])
+        return found.take(pa.array(np.argsort(np.concatenate([*order, waiting]))))
 
     def _complete(self, rows: int) -> pa.Table:
         """Rows of the model with the columns of broken rules drawn uniformly, until all rules are obeyed."""

@@ -165,7 +165,13 @@ class Request:
             )
         else:
             method = self.method
-        schema = (self.schema if isinstance(self.schema, Schema) else Schema.load(self.schema)).with_file(self.file)
+        if isinstance(self.schema, Schema):
+            schema = self.schema
+            for path in schema.files:
+                refuse_as_public(path, self.table)
+        else:
+            schema = Schema.load(self.schema, lambda path: refuse_as_public(path, self.table))
+        schema = schema.with_file(self.file)
         for name, column in schema.invented.items():
             column.refuse_unready(name)
         for allowed in self.allow_misfits:

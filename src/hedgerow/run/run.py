@@ -18,6 +18,7 @@ from hedgerow.errors import HedgerowError, MisfitError, OptionError, standing
 from hedgerow.methods import options, refuse_unreadable
 from hedgerow.methods.method import Method
 from hedgerow.methods.shared.workloads import declared_workload
+from hedgerow.models.matching import raked
 from hedgerow.models.rows import CountedRows
 from hedgerow.private.account import Account
 from hedgerow.private.discovery import Discoveries
@@ -145,9 +146,11 @@ class Run:
             self.progress,
             public,
             self.budget.epsilon,
-            self.rows,
+            self.rows if self.rows is not None or not schema.totals else schema.totals[0].rows,
         )
         model = self.method.run(vault, self.progress)
+        if schema.totals:
+            model = raked(model, [(table.attributes, table.counts) for table in schema.published])
 
         def made(drawn: Mapping[str, int] | None = None) -> Release:
             certificate = Certificate(

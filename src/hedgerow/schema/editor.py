@@ -21,7 +21,7 @@ def editor_schema(generated: dict[str, Any], invented: Sequence[dict[str, Any]])
     for name, kind in kinds.items():
         for written in DISCOVERED:
             kind.get("properties", {}).pop(written, None)
-        if name not in ("Group", "File", "Weight"):
+        if name not in ("Group", "File", "Weight", "Total"):
             kind["required"] = ["type", *kind.get("required", [])]
     kinds["Category"]["properties"]["values"]["anyOf"][1]["items"] = _SCALAR
     kinds["Group"]["properties"]["allowed"]["anyOf"][1]["items"]["items"] = _SCALAR

@@ -99,6 +99,8 @@ def _keys(model: type[BaseModel], location: Path) -> list[str]:
         return list(File.model_fields)
     if location[0] == "weight":
         return ["column", "max", "decimals", "draw"]
+    if location[0] == "totals":
+        return ["table", "columns", "count"]
     names = [name for name in model.model_fields if name not in DISCOVERED]
     return sorted(names, key=lambda name: (name != "type", name in ("missing", "other", "source", "strip")))
 

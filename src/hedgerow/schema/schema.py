@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -26,6 +26,7 @@ from hedgerow.schema.invented import INVENTED, Invented, plain_invented, split
 from hedgerow.schema.kinds import KINDS, AnyColumn, made, name_of
 from hedgerow.schema.leaves import Leaf, alike, drawable, parted
 from hedgerow.schema.listed import Category
+from hedgerow.schema.named import NamedTables, Paths
 from hedgerow.schema.numeric import Integer, Number
 from hedgerow.schema.presets import find
 from hedgerow.schema.probing import Cuttable
@@ -35,6 +36,7 @@ from hedgerow.schema.rules.boundaries import boundaries
 from hedgerow.schema.rules.declared import MOST_RULES, with_lookups
 from hedgerow.schema.rules.lookup import Listed, joint, listed_leaves
 from hedgerow.schema.rules.satisfying import satisfied
+from hedgerow.schema.totals import Table, Total, tables, with_tables
 from hedgerow.schema.weight import Weight, with_weight
 
 TODO = "TODO"
@@ -66,7 +68,9 @@ class Schema(BaseModel):
     derive: dict[Text, Text] = {}
     rules: list[Rule] = []
     weight: Weight | None = None
+    totals: list[Total] = []
 
+    _files: Paths = PrivateAttr(default=Paths())
     _invented: dict[str, Invented] = PrivateAttr(default_factory=dict)
     _names: tuple[str, ...] = PrivateAttr(default=())
 
@@ -77,7 +81,9 @@ class Schema(BaseModel):
             raise schema_error(error, {**KINDS, **INVENTED}, Schema) from None
 
     @classmethod
-    def load(cls, path: str | Path | Sequence[str | Path]) -> Schema:
+    def load(
+        cls, path: str | Path | Sequence[str | Path], before_reading: Callable[[Path], None] | None = None
+    ) -> Schema:
         """Read a .yaml, .yml or .json file; a `*-domain.json` object such as {"age": 85} is a schema too, and so is
         the `parameters.json` of a contest (`hedgerow.schema.contest`).
 
@@ -88,7 +94,7 @@ class Schema(BaseModel):
         if preset is not None:
             return preset.schema
         if not isinstance(path, str | Path):
-            return cls.load(path[0])  # the only one
+            return cls.load(path[0], before_reading)  # the only one
         path = Path(path)
         try:
             text = path.read_text(encoding="utf-8-sig")
@@ -98,16 +104,29 @@ class Schema(BaseModel):
             raise SchemaError("not-utf8", f'the schema file "{path}" is not UTF-8 text.') from None
         except OSError as error:
             raise SchemaError("cannot-read", f'the schema file "{path}" cannot be read ({error.strerror}).') from None
-        return cls.parse(text, path.name, path.parent)
+        return cls.parse(text, path.name, path.parent, before_reading)
 
     @classmethod
-    def parse(cls, text: str, name: str = "schema", folder: Path | None = None) -> Schema:
-        """Read YAML, or JSON if the name ends so. Errors name the line. Lookups are read from paths in `folder`."""
+    def parse(
+        cls,
+        text: str,
+        name: str = "schema",
+        folder: Path | None = None,
+        before_reading: Callable[[Path], None] | None = None,
+    ) -> Schema:
+        """Read YAML, or JSON if the name ends so. Errors name the line.
+
+        Paths of public tables are from `folder`; `before_reading` is called with each before it is opened.
+        """
         data, lines = (read_json if name.lower().endswith(".json") else read_yaml)(text, name)
+        named = NamedTables(folder or Path(), before_reading)
         try:
-            if isinstance(data, dict) and "rules" in data:
-                data["rules"] = with_lookups(data["rules"], folder or Path())
-            return cls.from_dict(data)
+            for key, read in (("rules", with_lookups), ("totals", with_tables)):
+                if isinstance(data, dict) and key in data:
+                    data[key] = read(data[key], named)
+            schema = cls.from_dict(data)
+            schema._files = Paths(named.paths)
+            return schema
         except SchemaError as error:
             raise located(error, name, lines) from None
 
@@ -216,6 +235,7 @@ class Schema(BaseModel):
         self._check_groups()
         self._check_rules()
         self._check_weight()
+        self._check_totals()
         return self
 
     def _check_weight(self) -> None:
@@ -224,6 +244,34 @@ class Schema(BaseModel):
             taken |= dict.fromkeys(self.invented, "is invented") | dict.fromkeys(self.ignore, "is ignored")
             taken |= {} if self.person is None else {self.person: "names a person"}
             self.weight.check(self.columns, taken)
+
+    def _check_totals(self) -> None:
+        if self.totals and self.weight is not None and self.weight.draw == "population":
+            raise key_error(
+                "totals-of-population", ("totals",), "they count rows, and with `draw: population` rows are weighted."
+            )
+        if any(table.attributes for table in self.published):
+            self._check_totals_by_rules()
+
+    def _check_totals_by_rules(self) -> None:
+        for index, total in enumerate(self.totals):
+            counted = [row for row in total.table if row[-1]]
+            table = pa.table({name: [str(row[at]) or None for row in counted] for at, name in enumerate(total.columns)})
+            for each in self.kept_rules.kept:
+                within = set(each.condition.columns) <= set(total.columns)
+                if within and each.condition.truth(table).false.any():
+                    raise key_error("totals-break-rule", ("totals", index), f"it counts rows that break {each}.")
+
+    @cached_property
+    def published(self) -> list[Table]:
+        """The totals as counts of codes, in the order of a junction tree."""
+        grouped = [name for group in self.joint for name in group.columns]
+        return tables(self.totals, self.columns, grouped) if self.totals else []
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The public tables that were read with the schema file."""
+        return self._files
 
     def _check_groups(self) -> None:
         taken: set[str] = set()
@@ -298,6 +346,7 @@ class Schema(BaseModel):
             "derive": dict(self.derive),
             "rules": [rule.plain() for rule in self.rules],
             "weight": self.weight and self.weight.model_dump(exclude_defaults=True),
+            "totals": [total.plain() for total in self.totals],
         }
         return {key: value for key, value in data.items() if value not in (None, [], {})}
 
@@ -308,10 +357,9 @@ class Schema(BaseModel):
         for key in ("file", "accept", "weight"):
             if key in data:
                 data[key] = Flow(data[key])
-        if "groups" in data:
-            data["groups"] = [Flow(group) for group in data["groups"]]
-        if "rules" in data:
-            data["rules"] = [Flow(rule) if isinstance(rule, dict) else rule for rule in data["rules"]]
+        for key in ("groups", "rules", "totals"):
+            if key in data:
+                data[key] = [Flow(each) if isinstance(each, dict) else each for each in data[key]]
         return write_yaml(data)
 
     @classmethod
@@ -358,7 +406,12 @@ class Schema(BaseModel):
     @property
     def unprotected(self) -> tuple[str, ...]:
         """What the schema takes from elsewhere, and the guarantee does not speak of."""
-        return () if self.weight is None else (self.weight.unprotected,)
+        weights = [] if self.weight is None else [self.weight.unprotected]
+        totals = [
+            f"the totals of {total.said} are matched exactly; that they are public is the publisher's word"
+            for total in self.totals
+        ]
+        return (*weights, *totals)
 
     @property
     def public_groups(self) -> list[int]:

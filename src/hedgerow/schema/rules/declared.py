@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
 from hedgerow.errors import Fault
+from hedgerow.schema.named import NamedTables
 from hedgerow.schema.reading import Text, as_text
 
 MOST_RULES = 1_000
@@ -87,31 +86,18 @@ def _listed(value: Any) -> Any:
     return [_listed(item) for item in value] if isinstance(value, tuple) else value
 
 
-def with_lookups(rules: Any, folder: Path) -> Any:
-    """The rules of a schema file with the public tables that they name, by paths from the file's folder."""
+def with_lookups(rules: Any, named: NamedTables) -> Any:
+    """The rules of a schema file with the public tables that they name."""
     if not isinstance(rules, list):
         return rules
-    return [_with_lookup(rule, folder) for rule in rules]
+    return [_with_lookup(rule, named, index) for index, rule in enumerate(rules)]
 
 
-def _with_lookup(rule: Any, folder: Path) -> Any:
+def _with_lookup(rule: Any, named: NamedTables, index: int) -> Any:
     if not isinstance(rule, Mapping) or not isinstance(rule.get("lookup"), str):
         return rule
     columns = rule.get("columns")
     if not isinstance(columns, list):
         return rule
-    return {**rule, "lookup": _rows_of(folder / rule["lookup"], [as_text(name) for name in columns])}
-
-
-def _rows_of(path: Path, columns: list[str]) -> list[list[str]]:
-    """The distinct rows of some columns of a CSV file."""
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file)
-            lacking = [name for name in columns if name not in (reader.fieldnames or ())]
-            if lacking:
-                raise Fault("bad-lookup", f'rules: the lookup "{path.name}" has no column "{lacking[0]}"')
-            rows = dict.fromkeys(tuple(row[name] or "" for name in columns) for row in reader)
-    except (OSError, UnicodeDecodeError, csv.Error):
-        raise Fault("bad-lookup", f'rules: the lookup "{path}" is not a CSV file that can be read') from None
-    return [list(row) for row in rows]
+    rows = named.rows(rule["lookup"], [as_text(name) for name in columns], ("rules", index, "lookup"))
+    return {**rule, "lookup": [list(row) for row in dict.fromkeys(map(tuple, rows))]}
