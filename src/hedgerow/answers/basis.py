@@ -23,11 +23,10 @@ class Grounds:
     """The measurements of a release, as grounds for answers."""
 
     def __init__(self, domain: Domain, measurements: Sequence[Measurement]):
-        self._domain = domain
         self._measured = [
-            (set(measurement.query.attributes), measurement)
+            (set(measurement.query.sizes), measurement)
             for measurement in measurements
-            if all(name in domain for name in measurement.query.attributes)
+            if all(name in domain for name in measurement.query.sizes)
         ]
 
     def about(self, marginal: Marginal) -> list[Measurement]:
@@ -48,19 +47,24 @@ def cells_of(measurement: Measurement, marginal: Marginal, rows: Rows) -> tuple[
     """The cell of every row, and how many cells are added up for one because they differ in other attributes alone.
 
     None where a measurement's cells do not say what the rows of a marginal are: a block may mix what a question tells
-    apart with what it does not ask about, and what fell below a threshold is in no cell.
+    apart with what it does not ask about, so may a join, and what fell below a threshold is in no cell.
     """
     query = measurement.query
     if not isinstance(query, MarginalQuery) or measurement.kept is not None:
         return None
-    if query.blocks is not None and query.attributes != marginal:
+    if query.blocks is not None and set(query.sizes) != set(marginal):
         return None
     cells: IntArray = np.zeros(len(rows.weights), dtype=np.int64)
     others = 1
-    for name, level, size in zip(query.attributes, query.levels, query.shape, strict=True):
-        if name in marginal:
-            codes = rows.codes[name].astype(np.int64)
+    for name, join, level, size in zip(query.attributes, query.joins, query.levels, query.shape, strict=True):
+        members = (name,) if join is None else join.members
+        asked = [member in marginal for member in members]
+        if all(asked):
+            columns = [rows.codes[member] for member in members]
+            codes = (columns[0] if join is None else join.codes(columns)).astype(np.int64)
             cells = cells * size + (codes if level is None else level[codes])
+        elif any(asked):
+            return None
         else:
             others *= size
     if query.blocks is not None:

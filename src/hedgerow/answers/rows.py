@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from hedgerow.answers.values import as_numbers
-from hedgerow.coded.domain import CodedTable, Counts, IntArray, Marginal
+from hedgerow.coded.domain import CodedTable, Counts, Marginal
 from hedgerow.models.model import block_rng
 from hedgerow.schema.arrays import BoolArray, FloatArray, nulls
 from hedgerow.schema.conditions import Condition, Expression
@@ -77,7 +77,7 @@ class Rows:
 
 
 class ModelRows:
-    """Weighted rows of a model for any columns; what questions share is computed once."""
+    """Weighted rows of a model for any columns; the draw is made once, and the last question's rows are kept."""
 
     def __init__(self, model: Model, encoding: Encoding):
         self._model, self._encoding = model, encoding
@@ -158,8 +158,3 @@ class ModelRows:
 
 def _others(shares: Counts, axes: Sequence[int]) -> list[int]:
     return [size for axis, size in enumerate(shares.shape) if axis not in axes]
-
-
-def codes_of(rows: Rows, marginal: Marginal) -> list[IntArray]:
-    """The codes of some attributes, row by row."""
-    return [rows.codes[name].astype(np.int64) for name in marginal]

@@ -59,7 +59,7 @@ MOST_PICKS_FACTOR = 4.0
 MOST_ROUNDS = 64
 FEWEST_ROUNDS = 16
 """Rounds that are planned; where there are more picks, a round makes several."""
-MARGINALS_IN_ALL = 250_000
+MARGINALS_IN_ALL = 150_000
 """Marginals that all rounds together go through, about: where each has many, there are fewer rounds, but not fewest."""
 MOST_NOISE_SHARE = 0.5
 """Views, and pairs outside the model, are measured where their expected noise is at most this part of the rows."""
