@@ -3,6 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+import yaml
 
 import hedgerow as hr
 from hedgerow.audit.replay import replay
@@ -60,6 +61,15 @@ def test_the_column_is_declared_by_its_bound_and_reads_back():
 def test_a_weight_that_cannot_be_used_is_refused(weight, code):
     with refused(code):
         schema(weight)
+
+
+@pytest.mark.parametrize("extra", ["rules: [w >= x]", "derive: {twice: w + w}", "derive: {v: w + 1}\nrules: [v > x]"])
+def test_a_rule_about_weights_has_no_population(extra):
+    """Every row of every output obeys: in a population the weight is 1, whatever the model drew."""
+    declared = schema().to_dict() | yaml.safe_load(extra)
+    hr.Schema.from_dict(declared)
+    with refused("rules-of-weights", '"w"'):
+        hr.Schema.from_dict(declared | {"weight": declared["weight"] | {"draw": "population"}})
 
 
 @pytest.fixture(scope="module")

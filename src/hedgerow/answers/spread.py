@@ -7,8 +7,8 @@ several are put together by their precisions. The model is fitted to all answers
 The sum is multiplied by a factor: how much larger errors on real tables are than that. They have heavier tails than
 Gaussian ones; Student's distribution with `TAILS` degrees of freedom fits them.
 
-The constants are fitted with `python -m bench.coverage --fit`; docs/studies/coverage.md says on what, and how often
-intervals then hold on those and on other tables.
+The constants were set by hand after quantiles of errors on four tables; `python -m bench.coverage --fit` says what each
+should be multiplied with. docs/studies/coverage.md says how often intervals then hold, on those and on two others.
 """
 
 from __future__ import annotations

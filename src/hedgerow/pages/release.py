@@ -127,8 +127,8 @@ def _rules(release: Release) -> Content:
     kept = release.rules_kept
     drawn = f" Of the model's own rows {100 * kept.right:.1f} % obeyed; the others were drawn again." if rules else ""
     completed = (
-        f" {100 * kept.completed:.1f} % of the rows had to be completed uniformly among legal values: the model "
-        "left those next to no mass."
+        f" {100 * kept.completed:.1f} % of the rows had to be completed with legal values drawn evenly: the model left "
+        "those next to no mass."
         if kept.completed
         else ""
     )
@@ -164,7 +164,7 @@ def _guarantee(release: Release) -> Markup:
     if given is not None:
         tiles = [
             (f"{given.epsilon:.3g}", "ε (epsilon)", "how much the result may depend on one " + certificate.unit),
-            (f"{given.delta:.3g}", "δ (delta)", "the chance that ε alone does not hold"),
+            (f"{given.delta:.3g}", "δ (delta)", "a slack beside ε: tiny chances that it does not bound"),
         ]
         after = 1 / (1 + math.exp(-given.epsilon))
         factor = f" = {math.exp(given.epsilon):.3g}" if given.epsilon < 20 else ""

@@ -244,6 +244,16 @@ class Schema(BaseModel):
             taken |= dict.fromkeys(self.invented, "is invented") | dict.fromkeys(self.ignore, "is ignored")
             taken |= {} if self.person is None else {self.person: "names a person"}
             self.weight.check(self.columns, taken)
+        if self.weight is not None and self.weight.draw == "population":
+            kept = self.kept_rules
+            parts = [*kept.conditions, *kept.derived.values()]
+            if any(self.weight.column in each.columns for each in parts):
+                raise key_error(
+                    "rules-of-weights",
+                    ("weight", "draw"),
+                    f'a rule or a derived column speaks of "{self.weight.column}", which is 1 in every row of a '
+                    "population. Hint: draw: sample, or leave the weight out of `rules` and `derive`.",
+                )
 
     def _check_totals(self) -> None:
         if self.totals and self.weight is not None and self.weight.draw == "population":
