@@ -31,7 +31,6 @@ from hedgerow.private.vault import Vault
 from hedgerow.progress import Progress
 from hedgerow.release.bundle import Release
 from hedgerow.release.certificate import ENDED_EARLY, PUBLIC, REHEARSAL, RULES, UNSAFE, Certificate, versions
-from hedgerow.run.forecast import forecast
 from hedgerow.schema.fits import Looked
 
 if TYPE_CHECKING:
@@ -185,6 +184,8 @@ class Run:
         """Say, before the rest is spent, that a table of about so many rows would be mostly noise."""
         if not look.answers or self.budget.currency is not Currency.GDP:
             return
+        from hedgerow.run.forecast import forecast
+
         rows = max(1, round(look.answers[0].measurements[0].total))
         told = forecast(self.schema, self.budget, rows, self.quality)
         if told.is_noise:

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse
 
 from hedgerow.coded.domain import Counts, Marginal
 from hedgerow.coded.measurement import LARGEST, WIDEST
@@ -83,6 +82,8 @@ class Noisy:
 
     def rows(self) -> Any:
         """The matrix, the identity where every cell was measured."""
+        import scipy.sparse
+
         return scipy.sparse.identity(self.values.size, format="csr") if self.matrix is None else self.matrix
 
     @cached_property
@@ -94,6 +95,8 @@ class Noisy:
         spread = np.broadcast_to(self.std, self.values.shape)
         if self.matrix is None:
             return float(self.values.sum()), float((spread**2).sum())
+        import scipy.sparse.linalg
+
         weighted = scipy.sparse.diags(1 / spread) @ self.matrix
         ones = np.ones(self.matrix.shape[1])
         found = scipy.sparse.linalg.lsmr(weighted.T, ones, atol=1e-10, btol=1e-10, maxiter=4 * len(ones))[0]
@@ -119,6 +122,8 @@ def noisy(columns: Sequence[str], values: npt.ArrayLike, std: npt.ArrayLike, que
 
 
 def _sparse(query: Any) -> Any:
+    import scipy.sparse
+
     matrix = scipy.sparse.csr_matrix(query, dtype=np.float64)
     if matrix.shape[0] == 0 or matrix.shape[1] == 0:
         raise HedgerowError("bad-query", "a query needs at least one row, and a column for each cell.")

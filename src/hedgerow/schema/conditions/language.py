@@ -18,7 +18,6 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlglot import Tokenizer, TokenType
 
 from hedgerow.schema.arrays import moment, nulls, numbers, texts
 from hedgerow.schema.column import Column
@@ -527,6 +526,8 @@ def unit_of(column: Column) -> Fraction | None:
 
 def identifier(name: str) -> str:
     """A column's name as SQL reads it."""
+    from sqlglot import Tokenizer, TokenType
+
     try:
         tokens = Tokenizer().tokenize(name)
     except Exception:
