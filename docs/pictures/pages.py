@@ -32,6 +32,7 @@ def main() -> None:
     for picture, (page, cut_before) in PAGES.items():
         if (folder / page).exists():
             browser.open(folder / page, width=1100)
+            browser.js("document.querySelectorAll('details').forEach(fold => fold.open = true)")
             top = browser.js(f"document.getElementById('{cut_before}').getBoundingClientRect().top + scrollY")
             browser.screenshot(HERE / picture, height=top + 20)
     browser.close()
