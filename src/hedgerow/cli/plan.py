@@ -11,6 +11,7 @@ import typer
 
 from hedgerow.cli.doubts import warn
 from hedgerow.cli.options import AllowColumn, Delta, Json, SchemaNames, words
+from hedgerow.errors import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -95,7 +96,9 @@ def _print(
     for each in told:
         for name, other in others[each.epsilon].items():
             if other.epsilon == each.epsilon or other.epsilon not in others:
-                print(f"  ε = {each.epsilon:g}, {name}: pairs {other.pairs:.1%}, {other.relations} relations")
+                print(
+                    f"  ε = {each.epsilon:g}, {name}: pairs {other.pairs:.1%}, {counted(other.relations, 'relation')}"
+                )
     for each in told:
         if each.too_wide:
             print(f"  ε = {each.epsilon:g}, too wide for their noise: {listing(each.too_wide)}")
