@@ -87,12 +87,12 @@ def test_the_command_line_makes_every_run(hedgerow, parameters, tmp_path):
     rng = np.random.default_rng(0)
     table = pa.table(
         {
-            "PUMA": rng.choice(["17-001", "17-002"], 300),
-            "YEAR": rng.integers(2012, 2014, 300),
-            "AGE": rng.integers(0, 96, 300),
-            "INCTOT": rng.integers(0, 90_000, 300),
-            "HOURS": rng.random(300) * 10,
-            "sim_individual_id": np.arange(300) // 2,
+            "PUMA": rng.choice(["17-001", "17-002"], 20_000),
+            "YEAR": rng.integers(2012, 2014, 20_000),
+            "AGE": rng.integers(0, 96, 20_000),
+            "INCTOT": rng.integers(0, 90_000, 20_000),
+            "HOURS": rng.random(20_000) * 10,
+            "sim_individual_id": np.arange(20_000) // 2,
         }
     )
     write_table(tmp_path / "private.parquet", table.schema, [table])

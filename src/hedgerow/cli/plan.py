@@ -96,9 +96,8 @@ def _print(
     for each in told:
         for name, other in others[each.epsilon].items():
             if other.epsilon == each.epsilon or other.epsilon not in others:
-                print(
-                    f"  ε = {each.epsilon:g}, {name}: pairs {other.pairs:.1%}, {counted(other.relations, 'relation')}"
-                )
+                learnt = counted(other.relations, "relation")
+                print(f"  ε = {each.epsilon:g}, {name}: pairs {other.pairs:.1%}, {learnt}")
     for each in told:
         if each.too_wide:
             print(f"  ε = {each.epsilon:g}, too wide for their noise: {listing(each.too_wide)}")
