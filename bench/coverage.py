@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bench.declared import MOST_ROWS, few
 from bench.process import ROOT, in_a_process
-from bench.raw.tables import PUBLIC, read
-from bench.tables import DATA, at_hand
+from bench.tables import at_hand
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +37,6 @@ FITTED = ("adult-raw", "bank", "br2000", "nltcs")
 """Tables from which the factors come; the others only check them."""
 DELTA = 1e-9
 QUESTIONS = 240
-MOST_ROWS = 60_000
 """Of a longer table a fixed sample is taken for the table."""
 LEVEL = 0.9
 LEAST, MOST = 0.05, 0.6
@@ -54,44 +53,6 @@ MADE = ("These releases were made before `hedge` joined columns that are nearly 
 """What is to be known of the releases that are kept."""
 FEW_CODES = 8
 """A coded column of more codes is taken for an ordered one."""
-
-
-def table(name: str) -> tuple[pd.DataFrame, hr.Schema]:
-    """The rows and what a steward would declare."""
-    import pandas as pd
-
-    import hedgerow as hr
-
-    if name in PUBLIC:
-        raw = read(name)
-        return raw.rows, raw.schema
-    if name == "ma2019":
-        return _ma2019()
-    rows = pd.read_parquet(DATA / name / "data.parquet")
-    if len(rows) > MOST_ROWS:
-        rows = rows.sample(MOST_ROWS, random_state=0).reset_index(drop=True)
-    return rows, hr.Schema.load(DATA / name / "domain.json")
-
-
-def _ma2019() -> tuple[pd.DataFrame, hr.Schema]:
-    """Bounds and values from the table's own public description; N is "not applicable"."""
-    import pandas as pd
-
-    import hedgerow as hr
-
-    rows = pd.read_csv(DATA / "ma2019" / "ma2019.csv", dtype=str, keep_default_na=False)
-    columns: dict[str, Any] = {}
-    for name, about in json.loads((DATA / "ma2019" / "ma2019.json").read_text())["schema"].items():
-        null = {"missing": {about["null_value"]: "not applicable"}} if about.get("has_null") else {}
-        if "values" in about:
-            values = [str(value) for value in about["values"] if str(value) != about.get("null_value")]
-            columns[name] = {"type": "category", "values": values, **null}
-        elif name == "DENSITY":
-            columns[name] = {"type": "number", "min": about["min"], "max": about["max"], "decimals": 1, **null}
-        else:
-            rows[name] = rows[name].str.replace(r"\.0$", "", regex=True)
-            columns[name] = {"type": "integer", "min": int(about["min"]), "max": int(about["max"]), **null}
-    return rows[list(columns)], hr.Schema(columns=columns)
 
 
 class Generator:
@@ -193,7 +154,7 @@ def make(name: str, epsilon: float, path: str) -> dict[str, float]:
     """One release, in this process."""
     import hedgerow as hr
 
-    rows, schema = table(name)
+    rows, schema = few(name)
     begin = time.process_time()
     hr.synthesize(rows, schema, hr.Budget(epsilon, DELTA)).save(path)
     return {"cpu_s": time.process_time() - begin}
@@ -206,7 +167,7 @@ def measure(name: str, paths: list[str]) -> dict[str, Any]:
     from hedgerow.answers.question import read_questions
     from hedgerow.answers.rows import Rows
 
-    rows, schema = table(name)
+    rows, schema = few(name)
     generator = Generator(rows, schema)
     questions = generator.questions(QUESTIONS)
     real = Rows.of_table(generator.table)
@@ -247,7 +208,7 @@ def combine(name: str, path: str) -> dict[str, Any]:
     from hedgerow.answers.question import read_questions
     from hedgerow.answers.rows import Rows
 
-    rows, schema = table(name)
+    rows, schema = few(name)
     generator = Generator(rows, schema)
     asked = generator.questions(QUESTIONS)
     questions = [read_questions(text, schema.columns)[0] for _, text in asked]

@@ -18,14 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bench.declared import MOST_ROWS, declared, few
 from bench.process import ROOT
-from bench.raw.tables import read
-from bench.tables import DATA
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    import hedgerow as hr
+    pass
 
 RESULTS = ROOT / "bench" / "plan.json"
 CODED = ROOT / "bench" / "quality.json"
@@ -33,47 +30,7 @@ PAGE = ROOT / "docs" / "studies" / "plan.md"
 FITTED = ("adult", "br2000", "loans", "nltcs", "titanic", "adult-raw")
 CHECKED = ("bank", "ma2019", "acs-temporal")
 RAW = ("adult-raw", "bank")
-MOST_ROWS = 60_000
 DELTA = 1e-9
-
-
-def table(name: str) -> tuple[pd.DataFrame, hr.Schema]:
-    """A public table, and what a steward would declare of it."""
-    import pandas as pd
-
-    import hedgerow as hr
-
-    if name in RAW:
-        raw = read(name)
-        return raw.rows, raw.schema
-    if name == "ma2019":
-        return _ma2019()
-    rows = pd.read_parquet(DATA / name / "data.parquet")
-    return rows, hr.Schema.load(DATA / name / "domain.json")
-
-
-def _ma2019() -> tuple[pd.DataFrame, hr.Schema]:
-    """The excerpt of the American Community Survey that NIST publishes, by the dictionary beside it."""
-    import pandas as pd
-
-    import hedgerow as hr
-
-    rows = pd.read_csv(DATA / "ma2019" / "ma2019.csv", dtype=str, keep_default_na=False)
-    about = json.loads((DATA / "ma2019" / "ma2019.json").read_text())["schema"]
-    columns: dict[str, Any] = {}
-    for name in rows.columns:
-        said = about[name]
-        null = said.get("null_value")
-        missing = {"missing": {null: "not applicable"}} if said.get("has_null") else {}
-        if "values" in said:
-            listed = [str(value) for value in said["values"] if str(value) != null]
-            columns[name] = {"type": "category", "values": listed, **missing}
-        elif said["dtype"] == "int64" or (rows[name][rows[name] != "N"].astype(float) % 1 == 0).all():
-            columns[name] = {"type": "integer", "min": int(said["min"]), "max": int(said["max"]), **missing}
-            rows[name] = rows[name].str.replace(r"\.0$", "", regex=True)
-        else:
-            columns[name] = {"type": "number", "min": said["min"], "max": said["max"], "decimals": 1, **missing}
-    return rows, hr.Schema(columns=columns)
 
 
 def outcome(name: str, epsilon: float) -> dict[str, float]:
@@ -83,9 +40,7 @@ def outcome(name: str, epsilon: float) -> dict[str, float]:
     import hedgerow as hr
     from hedgerow.private.evaluate.marginals import marginal_distances
 
-    rows, schema = table(name)
-    if len(rows) > MOST_ROWS:
-        rows = rows.sample(MOST_ROWS, random_state=0).reset_index(drop=True)
+    rows, schema = few(name)
     release = hr.synthesize(rows, schema, hr.Budget(epsilon, DELTA))
     encoding = release.encoding
     real = encoding.encode(pa.Table.from_pandas(rows, preserve_index=False))
@@ -105,7 +60,7 @@ def outcomes() -> list[tuple[str, float, int, tuple[float, ...]]]:
         name, epsilon = key.split("|")
         if name not in FITTED or name in RAW:
             found[name, float(epsilon)] = runs
-    count = {name: len(table(name)[0]) for name in {name for name, _ in found}}
+    count = {name: len(declared(name)[0]) for name in {name for name, _ in found}}
     return [
         (name, epsilon, int(runs[0].get("rows", count[name])), _means(runs))
         for (name, epsilon), runs in sorted(found.items())
@@ -124,7 +79,7 @@ def fit() -> None:
     from hedgerow.run.forecast import method_mu, table_of
 
     cells = [each for each in outcomes() if each[0] in FITTED]
-    schemas = {name: table(name)[1] for name in FITTED}
+    schemas = {name: declared(name)[1] for name in FITTED}
     count = Counter(name for name, *_ in cells)
     weights = np.array([1 / math.sqrt(count[name]) for name, *_ in cells])
     for degree in (1, 2, 3):
@@ -154,7 +109,7 @@ def page() -> str:
     lines, right = [], {name: [0, 0, 0, 0] for name in ("fitted", "checked")}
     for name, epsilon, rows, far in outcomes():
         kind = "fitted" if name in FITTED else "checked"
-        told = forecast(table(name)[1], hr.Budget(epsilon, DELTA), rows, 0.0)
+        told = forecast(declared(name)[1], hr.Budget(epsilon, DELTA), rows, 0.0)
         low, high = told.triples
         hit = (_near(told.columns, far[0]), _near(told.pairs, far[1]), low <= far[2] <= high)
         right[kind] = [right[kind][0] + 1, *(a + b for a, b in zip(right[kind][1:], hit, strict=True))]
