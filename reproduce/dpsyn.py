@@ -49,6 +49,8 @@ METHODS: dict[str, tuple[str, float, dict[str, str]]] = {
     "dpsyn, δ = 0": ("dpsyn", 0.0, {}),
     "mst": ("mst", DELTA, {}),
     "aim": ("aim", DELTA, {"workload": "2"}),
+    "hedge": ("hedge", DELTA, {}),
+    "hedge, segments": ("hedge", DELTA, {"segments": ",".join(SEGMENTS)}),
 }
 YARDSTICKS = ("public rows only", "10 % subsample", "50 % subsample")
 

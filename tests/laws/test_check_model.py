@@ -16,6 +16,7 @@ from hedgerow.models.histograms import Histograms, Part
 from hedgerow.models.joined import Joined
 from hedgerow.models.model import FromMarginals, Model, State
 from hedgerow.models.records import Adjusted, Target
+from hedgerow.models.tilted import Tilted
 from hedgerow.samples import opm
 
 SCHEMA = hr.Schema.parse(opm.SCHEMA)
@@ -31,6 +32,12 @@ def adjusted():
     shares = np.arange(1.0, 13).reshape(3, 4)
     columns = np.full((3, 4), 1 / 12)  # an exchange leaves every column as it was
     return Adjusted(held, [Target(("a", "b"), 0.9 * columns + 0.1 * shares / shares.sum())])
+
+
+def tilted():
+    pool = {"a": np.array([0, 1, 2, 2], np.uint8), "b": np.array([0, 1, 2, 3], np.uint8)}
+    tilts = {"c": np.log(np.array([[1.0, 2, 3, 1, 1, 1, 1], [3.0, 2, 1, 1, 1, 1, 2]]))}
+    return Tilted(SMALL, ("c",), np.array([3000.0, 2000.0]), pool, tilts, {("a", "b"): 1.0})
 
 
 def joined():
@@ -56,6 +63,7 @@ MODELS = {
     "segments": lambda: release(hr.methods.build("dpsyn", {"segments": "year"})),
     "adjusted": adjusted,
     "joined": joined,
+    "tilted": tilted,
     "trees": lambda: release(RDT(trees=2, height=2, sweeps=1)),
 }
 

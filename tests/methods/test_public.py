@@ -14,6 +14,7 @@ from hedgerow.audit.replay import replay
 from hedgerow.coded.domain import Domain
 from hedgerow.methods import build
 from hedgerow.methods.field_groups import FieldGroups
+from hedgerow.methods.hedge import Hedge
 from hedgerow.methods.match3 import Match3, Wanted
 from hedgerow.methods.shared.public import Relations, forest
 from hedgerow.private.engines import open_engine
@@ -197,8 +198,8 @@ def test_the_word_public_asks_for_what_the_public_table_teaches(tmp_path):
 
 @pytest.mark.parametrize(
     "method",
-    [FieldGroups(), Match3(), Match3(forced=(Wanted(("site", "age")),))],
-    ids=["field-groups", "match3", "match3 forced"],
+    [FieldGroups(), Match3(), Match3(forced=(Wanted(("site", "age")),)), Hedge(), Hedge(segments=("site",))],
+    ids=["field-groups", "match3", "match3 forced", "hedge", "hedge segments"],
 )
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_replay_finds_no_difference_with_a_public_table(method, budget):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -24,7 +24,7 @@ from hedgerow.methods.method import About
 from hedgerow.methods.option import Options, option
 from hedgerow.methods.shared.documents import attributes_of, read_names
 from hedgerow.methods.shared.views import measure, shrunk, view
-from hedgerow.methods.shared.workloads import MOST_MARGINALS
+from hedgerow.methods.shared.workloads import MOST_MARGINALS, stood_for
 from hedgerow.models.consistency import View, consistent
 from hedgerow.models.model import Model
 from hedgerow.models.records import EXCHANGES, ITERATIONS, Records, Target, shares_of
@@ -170,7 +170,8 @@ class DPSyn(Options):
             sources = self.sources(curator, regime, inner, public, targets, progress)
         pool = {name: np.concatenate([rows[name] for rows in sources]) for name in inner}
         first = len(sources[0][inner[0]]) if inner else 0
-        return Segments(domain, segments, counts, pool, targets, weights(curator.columns, targets), first)
+        weights = stood_for(curator.columns, [each.marginal for each in targets])
+        return Segments(domain, segments, counts, pool, targets, weights, first)
 
     def settle_books(self, curator: Curator, has_inner: bool, has_public: bool) -> None:
         """Keep everything in μ² where that buys segments as good as printed and leaves more for the marginals.
@@ -311,12 +312,3 @@ def sampled(rows: CodedTable, rng: np.random.Generator) -> CodedTable:
     count = len(next(iter(rows.values())))
     chosen = rng.permutation(count)[:POOL]
     return {name: codes[chosen] for name, codes in rows.items()}
-
-
-def weights(columns: Mapping[str, Marginal], targets: Sequence[Target]) -> list[float]:
-    """A marginal weighs as many marginals of columns as it stands for."""
-    held: dict[str, int] = {}
-    for attributes in columns.values():
-        for name in attributes:
-            held[name] = held.get(name, 0) + 1
-    return [float(np.prod([held.get(name, 1) for name in target.marginal])) for target in targets]

@@ -17,11 +17,12 @@ from typing import ClassVar
 import numpy as np
 
 from hedgerow.budget.amounts import Amount
-from hedgerow.coded.domain import CodedTable, Domain, Marginal
-from hedgerow.coded.measurement import Measurement, Noise
+from hedgerow.coded.domain import Domain, Marginal
+from hedgerow.coded.measurement import Noise
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.coded.recoding import Recoding
-from hedgerow.curator import Candidate, Curator
+from hedgerow.curator import Candidate, Curator, Part
+from hedgerow.errors import OptionError
 from hedgerow.methods.method import About
 from hedgerow.methods.option import Options, option
 from hedgerow.methods.privsyn import trade_off
@@ -29,9 +30,11 @@ from hedgerow.methods.shared import options
 from hedgerow.methods.shared.blocks import FEWEST_BLOCKS, offer_blocks
 from hedgerow.methods.shared.columns import Columns, coarser
 from hedgerow.methods.shared.coverings import covering, pairs_of
+from hedgerow.methods.shared.documents import attributes_of, read_names
 from hedgerow.methods.shared.joins import find_joins
-from hedgerow.methods.shared.public import Relations, forest
+from hedgerow.methods.shared.public import public_columns, public_pairs
 from hedgerow.methods.shared.rounds import Offer, Round, Rounds, Strategy, adapted, drawn_by_lot
+from hedgerow.methods.shared.segments import with_segments
 from hedgerow.methods.shared.start import first_measurements, measure_one_ways
 from hedgerow.methods.shared.views import measure, shrunk
 from hedgerow.methods.shared.workloads import closure, workload_of
@@ -40,7 +43,7 @@ from hedgerow.models.graphical.estimation import fit, fit_near
 from hedgerow.models.graphical.junction import size
 from hedgerow.models.graphical.model import GraphicalModel
 from hedgerow.models.model import Model
-from hedgerow.models.records import Adjusted, Target, shares_of
+from hedgerow.models.records import Adjusted, Target
 from hedgerow.progress import Limits, Progress
 
 LEAST_SIZE, LARGEST_SIZE = 4.0, 32.0
@@ -65,6 +68,8 @@ MOST_NOISE_SHARE = 0.5
 """Views, and pairs outside the model, are measured where their expected noise is at most this part of the rows."""
 OUTSIDE_SHARE = 0.35
 """The part of the budget for pairs that the model cannot hold."""
+SEGMENTS_SHARE = 0.7
+"""The part of the budget for segments, where there are some."""
 SCORING_SHARE = 0.1
 """What of that finds them."""
 MOST_SCORE_NOISE = 0.005
@@ -89,6 +94,11 @@ class Hedge(Options, Strategy):
         0.25, "expected noise of a marginal as a part of the rows, at most: larger means more blocks", above=0
     )
     size: float = options.size(4.0, ", reached as the budget is spent; 0: 4 to 32, as the columns need")
+    segments: tuple[str, ...] = option(
+        (),
+        "with a public table: columns such as PUMA,YEAR whose combinations are looked at one by one",
+        read=lambda value: read_names(value, "segments") if value else (),
+    )
     accounting: str = options.accounting()
 
     about: ClassVar[About] = About(
@@ -108,11 +118,28 @@ class Hedge(Options, Strategy):
     )
 
     def run(self, curator: Curator, progress: Progress) -> Model:
+        if not self.segments:
+            return self.modelled(curator, progress)
+        segments = attributes_of(self.segments, curator.domain, curator.columns, "segments")
+        if curator.public is None or len(segments) == len(curator.domain):
+            raise OptionError(
+                "segments-need-public",
+                "hedge learns from a public table how segments differ, in the columns beside them; "
+                + ("there is no public table." if curator.public is None else "there are no columns beside them.")
+                + " Hint: give --public, or leave out segments.",
+            )
+        model = self.modelled(Part(curator, curator.remaining.share(SEGMENTS_SHARE)), progress)
+        return with_segments(curator, curator.public, segments, model, progress)
+
+    def modelled(self, curator: Curator, progress: Progress) -> Model:
+        """One model of all rows."""
         whole = curator.remaining
         workload = workload_of(curator, self.workload, self.target)
         with progress.phase("measure every column"):
             first = first_measurements(curator, LEAST_SHARE)
             columns = Columns.known_from(curator.domain, first.one_ways, first.total)
+            if curator.public is not None:
+                columns = columns.towards(public_columns(curator.domain, curator.public), first.one_ways)
         with progress.phase("join what is nearly a function"):
             joins = find_joins(curator, columns, self.planned(curator), progress)
             curator, columns, workload = curator.recode(joins.joining), joins.columns, joins.workload(workload)
@@ -272,30 +299,9 @@ def measure_outside(curator: Curator, model: GraphicalModel, pairs: Sequence[Mar
 def first_model(
     curator: Curator, columns: Columns, recoding: Recoding, megabytes: float, limits: Limits
 ) -> GraphicalModel:
-    """What is believed before relations are measured: independent columns, or a tree of the public table's pairs."""
+    """What is believed before relations are measured: independent columns, or with them a tree of public pairs."""
+    alone = columns.model(recoding)
     if curator.public is None:
-        return columns.model(recoding)
-    domain = curator.domain
-    tree = public_pairs(domain, curator.public, columns.total, megabytes, curator.rng)
-    return fit(domain, [*columns.measurements(recoding), *tree], total=columns.total, limits=limits)
-
-
-def public_pairs(
-    domain: Domain, table: CodedTable, total: float, megabytes: float, rng: np.random.Generator
-) -> list[Measurement]:
-    """A tree of the pairs that depend most on each other in public rows, scaled to the private total.
-
-    No pair takes more than its part of the megabytes, so that the tree leaves room for what is measured.
-    """
-    rows = len(next(iter(table.values())))
-    most = megabytes * 2**20 / 8 / len(domain)
-    relations = Relations(domain, table, rng).information()
-    strong = {pair: value for pair, value in relations.items() if value > 0 and domain.cells(pair) <= most}
-    pairs = forest([(name,) for name in domain.names], strong).pairs
-    found = []
-    for pair in pairs:
-        query = MarginalQuery(domain, pair)
-        counts = total * shares_of(table, domain, pair).reshape(-1)
-        error = total * np.sqrt(1 / (rows * query.cells))  # of a mean cell, were the rows drawn from the same people
-        found.append(Measurement(query, np.rint(counts).astype(np.int64), Noise("gaussian", float(error))))
-    return found
+        return alone
+    tree = public_pairs(curator, curator.public, alone, megabytes)
+    return fit(curator.domain, [*columns.measurements(recoding), *tree], total=columns.total, limits=limits)

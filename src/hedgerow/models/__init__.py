@@ -19,6 +19,7 @@ _KINDS = {
     "joined": "hedgerow.models.joined:Joined",
     "records": "hedgerow.models.records:Records",
     "segments": "hedgerow.models.segments:Segments",
+    "tilted": "hedgerow.models.tilted:Tilted",
     "trees": "hedgerow.models.forests:RandomTrees",
 }
 

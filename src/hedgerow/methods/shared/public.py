@@ -1,4 +1,4 @@
-"""What a public table tells of which attributes belong together.
+"""What a public table tells: which attributes belong together, and what is believed before anything is measured.
 
 A table given with `--public` is the user's word that it was not made from the private rows. All that is learnt from it
 is then as public as the schema, and costs nothing.
@@ -15,7 +15,15 @@ import numpy as np
 
 from hedgerow import _count
 from hedgerow.coded.domain import CodedTable, Codes, Counts, Domain, IntArray, Marginal
+from hedgerow.coded.measurement import Measurement, Noise
+from hedgerow.coded.query import MarginalQuery
+from hedgerow.curator import Candidate, Curator
+from hedgerow.models.graphical.model import GraphicalModel
+from hedgerow.models.records import shares_of
+from hedgerow.models.rows import CountedRows
 
+TRUST_SHARE = 0.02
+"""The part of the budget that asks how far public pairs are from the private ones."""
 _AT_ONCE = 32
 """Marginals that share one scan of the rows."""
 _DENSE = 1 << 18
@@ -129,6 +137,41 @@ def forest(
             pairs.append(pair)
     grown = dict.fromkeys(tree_of.values())
     return Forest(pairs, [tuple(name for name in tree_of if name in tree) for tree in grown])
+
+
+def public_columns(domain: Domain, table: CodedTable) -> dict[str, Counts]:
+    """The shares of each column in public rows."""
+    return {name: shares_of(table, domain, (name,)) for name in domain.names}
+
+
+def public_pairs(curator: Curator, table: CodedTable, alone: GraphicalModel, megabytes: float) -> list[Measurement]:
+    """A tree of the pairs that depend most on each other in public rows, as far as they are like the private ones.
+
+    To take a pair from public rows or to measure it is a choice by expected error (Fuentes, Mullins, McKenna, Miklau,
+    Sheldon 2024). Noisy distances of the private pairs from the public ones, and from independent columns, tell which
+    pairs are nearer than none, and how far each is to be believed: a public pair counts as a measurement with noise of
+    that size. No pair takes more than its part of the megabytes, so that the tree leaves room for what is measured.
+    """
+    domain, total = curator.domain, alone.total
+    most = megabytes * 2**20 / 8 / len(domain)
+    relations = Relations(domain, table, curator.rng).information()
+    strong = {pair: value for pair, value in relations.items() if value > 0 and domain.cells(pair) <= most}
+    pairs = forest([(name,) for name in domain.names], strong).pairs
+    spend = curator.remaining.share(TRUST_SHARE / 2)
+    if not pairs or not spend:
+        return []
+    public = CountedRows(table, total)
+    candidates = [Candidate(MarginalQuery(domain, pair)) for pair in pairs]
+    far, farther = (curator.score(candidates, against=each, spend=spend) for each in (public, alone))
+    unsure = curator.noise(spend, [1.0] * len(pairs))[0].mean_absolute
+    found = []
+    for candidate, apart, without in zip(candidates, far, farther, strict=True):
+        query = candidate.query
+        if apart < without:
+            (counts,) = public.answers([query])
+            std = max(apart, unsure) / query.cells * math.sqrt(math.pi / 2)
+            found.append(Measurement(query, np.rint(counts).astype(np.int64), Noise("gaussian", std)))
+    return found
 
 
 def _ranked(codes: Codes, dtype: np.dtype[Any]) -> Codes:

@@ -57,6 +57,10 @@ def shrunk(measured: View, prior: Counts) -> View:
     the prior lies, and far below where the prior is good.
     """
     apart = measured.counts - prior
-    explained = max(0, measured.counts.size - 2) / measured.weight
-    kept = max(0.0, 1 - explained / max(float((apart**2).sum()), 1e-12))
-    return replace(measured, counts=prior + kept * apart)
+    return replace(measured, counts=prior + kept_part(apart, 1 / measured.weight) * apart)
+
+
+def kept_part(apart: Counts, variance: float) -> float:
+    """How much of a noisy difference is no noise, by James and Stein's estimate."""
+    explained = max(0, apart.size - 2) * variance
+    return max(0.0, 1 - explained / max(float((apart**2).sum()), 1e-12))

@@ -102,6 +102,15 @@ def closure(workload: Workload, domain: Domain) -> dict[Marginal, float]:
     return {part: sum(of_attribute[name] for name in part) for part in shared}
 
 
+def stood_for(columns: Mapping[str, Marginal], marginals: Sequence[Marginal]) -> list[float]:
+    """A marginal weighs as many marginals of columns as it stands for."""
+    held: dict[str, int] = {}
+    for attributes in columns.values():
+        for name in attributes:
+            held[name] = held.get(name, 0) + 1
+    return [float(np.prod([held.get(name, 1) for name in marginal])) for marginal in marginals]
+
+
 def _from_file(path: Path, domain: Domain, columns: Mapping[str, Marginal]) -> Workload:
     """A YAML or JSON list: each entry a list of columns, or {columns: […], weight: 2}."""
     import yaml

@@ -1,0 +1,255 @@
+"""How segments differ from the whole: which ways is learnt from a public table, how far is measured.
+
+Places are alike in that they differ in a few ways: rich and poor, young and old. How much and in which directions they
+do is what other places tell, those of a public table. Each segment of the private table is then known from few noisy
+counts: the best linear prediction (Henderson 1975) of all of its columns from those that were measured, with the public
+segments' covariance as the prior one. Noise that no such direction explains is not followed, and where the public
+segments hardly differ, nothing is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from hedgerow.budget.amounts import Amount
+from hedgerow.coded.domain import CodedTable, Counts, Domain, IntArray, Marginal
+from hedgerow.coded.query import MarginalQuery
+from hedgerow.curator import Curator
+from hedgerow.methods.shared.views import shrunk, view
+from hedgerow.methods.shared.workloads import by_lot, stood_for
+from hedgerow.models.histograms import systematic
+from hedgerow.models.model import Model
+from hedgerow.models.tilted import LARGEST_TILT, POOL, Tilted
+from hedgerow.progress import Progress
+
+MOST_DIRECTIONS = 60
+"""Ways in which segments may differ."""
+LEAST_GAIN = 0.001
+"""A column is asked for if it lowers the expected error by this part of it."""
+COUNTING_SHARE = 0.15
+"""Of what segments get, for their numbers of rows."""
+LEAST_SHARE = 1e-9
+"""Of the rows: what a code of a segment has at least."""
+CHOOSING_SHARE = 0.02
+"""Of the same, for the choice between rows with segments and without."""
+MOST_GOALS = 500
+"""Pairs that the search for a segment's rows looks at, by lot where there are more."""
+SWEEPS = 6
+LARGEST_STEP = np.log(5.0)
+"""Sweeps in which rows are weighed until they have a segment's columns, and the largest step of one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Differences:
+    """How the codes of one attribute, say places, differ in the columns beside it, in public rows."""
+
+    name: str
+    places: IntArray
+    """Where each of the other attributes begins in a line of all their codes, and where the last ends."""
+    directions: Counts
+    """The ways in which they differ: a line for each code of the others, a column for each way."""
+    variances: Counts
+
+    @classmethod
+    def among(cls, rows: CodedTable, domain: Domain, name: str, inner: Domain) -> Differences:
+        """The principal directions, less what chance shows in as many rows."""
+        groups = rows[name].astype(np.int64)
+        each = np.bincount(groups, minlength=domain[name].size).astype(np.float64)
+        lines = columns_of(rows, inner, groups, domain[name].size)
+        there = each > 0
+        apart = lines[there] / each[there, None] - lines.sum(axis=0) / each.sum()
+        apart *= np.sqrt(each[there] / each.sum())[:, None]
+        _, scales, ways = np.linalg.svd(apart, full_matrices=False)
+        ways = ways[:MOST_DIRECTIONS]
+        chance = np.array([score.var() for score in _scores(rows, inner, ways)]) * there.sum() / each.sum()
+        variances = scales[: len(ways)] ** 2 - chance
+        told = variances > 1e-3 * max(float(variances.max(initial=0.0)), 1e-12)
+        return cls(name, places_of(inner), ways[told].T, variances[told])
+
+    def design(self, noise: float, rows: float, whole: Counts) -> list[int]:
+        """The columns that are worth their noise, the most telling first: each lowers what all are expected to be
+        wrong by, though with k of them the noise is √k times that of one."""
+        chosen: list[int] = []
+        left = list(range(len(self.places) - 1))
+        least = self._wrong(self._precision([], 0.0, rows, whole))
+        while left and len(self.variances):
+            std = noise * np.sqrt(len(chosen) + 1)
+            wrong = [self._wrong(self._precision([*chosen, each], std, rows, whole)) for each in left]
+            best = int(np.argmin(wrong))
+            if wrong[best] > least * (1 - LEAST_GAIN):
+                break
+            least = wrong[best]
+            chosen.append(left.pop(best))
+        return chosen
+
+    def predicted(self, measured: Counts, chosen: Sequence[int], std: float, rows: Counts, whole: Counts) -> Counts:
+        """The shares of all columns, a line for each segment, from noisy counts of those chosen."""
+        cells = self._cells(chosen)
+        found = np.empty((len(rows), len(whole)))
+        for number, count in enumerate(np.maximum(rows, 1.0)):
+            precision = self._precision(chosen, std, count, whole)
+            weighed = self.directions[cells] / self._variance(cells, std, count, whole)[:, None]
+            apart = weighed.T @ (measured[number] / count - whole[cells])
+            found[number] = whole + self.directions @ np.linalg.solve(precision, apart)
+        return found
+
+    def _cells(self, chosen: Sequence[int]) -> IntArray:
+        parts = [np.arange(self.places[each], self.places[each + 1]) for each in chosen]
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+    def _variance(self, cells: IntArray, std: float, rows: float, whole: Counts) -> Counts:
+        """Of measured shares about those of the people that the rows were drawn from: noise, and chance."""
+        variance: Counts = (std / rows) ** 2 + np.maximum(whole[cells], 1 / rows) / rows
+        return variance
+
+    def _precision(self, chosen: Sequence[int], std: float, rows: float, whole: Counts) -> Counts:
+        """Of what is known of the ways in which one segment differs."""
+        cells = self._cells(chosen)
+        ways = self.directions[cells]
+        known: Counts = np.diag(1 / self.variances) + (ways / self._variance(cells, std, rows, whole)[:, None]).T @ ways
+        return known
+
+    def _wrong(self, precision: Counts) -> float:
+        """What all columns together are expected to be wrong by, up to a factor."""
+        spread = np.linalg.solve(precision, self.directions.T) if len(precision) else self.directions.T
+        return float(np.sqrt(np.maximum((self.directions * spread.T).sum(axis=1), 0.0)).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Segmented:
+    """What was learnt of the segments: how many rows each has, and the columns of those that differ."""
+
+    segments: Marginal
+    counts: Counts
+    columns: Mapping[str, Counts]
+    """For an attribute of the segments, a line of shares for each of its codes."""
+
+
+def with_segments(curator: Curator, public: CodedTable, segments: Marginal, model: Model, progress: Progress) -> Model:
+    """The model as it is, or rows segment by segment, of the model or of the public table: a private choice.
+
+    The nearest is likeliest, in what segments are asked for: their columns.
+    """
+    domain = curator.domain
+    inner = Domain(attribute for attribute in domain if attribute.name not in segments)
+    with progress.phase("measure the segments"):
+        alone = {name: model.marginal((name,)) for name in inner.names}
+        choosing = curator.remaining.share(CHOOSING_SHARE)
+        learnt = measure_segments(curator, public, segments, alone, curator.remaining - choosing)
+    with progress.phase("make rows of segments"):
+        whole = np.concatenate([counts / counts.sum() for counts in alone.values()])
+        goals = by_lot(curator, list(combinations(inner.names, min(2, len(inner)))), MOST_GOALS)
+        wanted = dict(zip(goals, stood_for(curator.columns, goals), strict=True))
+        rivals = [model]
+        for rows in (model.draw(POOL, curator.rng), public):
+            pool = weighed(rows, inner, whole, POOL, curator.rng)
+            tilts = {
+                name: np.stack([raked(pool, inner, line) for line in lines]) for name, lines in learnt.columns.items()
+            }
+            rivals.append(Tilted(domain, segments, learnt.counts, pool, tilts, wanted))
+    queries = [MarginalQuery(domain, domain.marginal((outer, name))) for outer in segments for name in inner.names]
+    return rivals[curator.nearest(rivals, queries, ("whole", "model", "public"), spend=choosing)]
+
+
+def measure_segments(
+    curator: Curator, public: CodedTable, segments: Marginal, whole: Mapping[str, Counts], spend: Amount
+) -> Segmented:
+    """Count the segments, and ask of each what public segments say is worth it. `whole` are all rows' columns."""
+    domain = curator.domain
+    inner = Domain(attribute for attribute in domain if attribute.name not in segments)
+    counting = spend.share(COUNTING_SHARE)
+    (counted,) = curator.measure([MarginalQuery(domain, segments)], spend=counting)
+    noisy = view(counted)
+    counts = np.maximum(shrunk(noisy, np.full(noisy.counts.shape, noisy.counts.mean())).counts, 0.0)
+    if counts.sum() < 1:
+        counts = np.ones_like(counts)
+    shares = np.concatenate([whole[name] / whole[name].sum() for name in inner.names])
+    noise = curator.noise(spend - counting)[0].scale
+    asked: list[tuple[Differences, list[int]]] = []
+    for name in segments:
+        differences = Differences.among(public, domain, name, inner)
+        rows = float(counts.sum()) / domain[name].size
+        asked.append((differences, differences.design(noise * np.sqrt(len(segments)), rows, shares)))
+    queries = [
+        MarginalQuery(domain, domain.marginal((differences.name, inner.names[each])))
+        for differences, chosen in asked
+        for each in chosen
+    ]
+    if not queries:
+        return Segmented(segments, counts, {})
+    answers = iter(curator.measure(queries, spend=spend - counting))
+    columns = {}
+    for axis, (differences, chosen) in enumerate(asked):
+        if chosen:
+            found = [next(answers) for _ in chosen]
+            lines = [_lines(view(each).counts, each.query.attributes, differences.name) for each in found]
+            rows_each = counts.sum(axis=tuple(other for other in range(len(segments)) if other != axis))
+            columns[differences.name] = differences.predicted(
+                np.concatenate(lines, axis=1), chosen, found[0].std, rows_each, shares
+            )
+    return Segmented(segments, counts, columns)
+
+
+def weighed(rows: CodedTable, inner: Domain, whole: Counts, count: int, rng: np.random.Generator) -> CodedTable:
+    """So many of the rows, the more often the more they are wanted, so that they have the columns of the whole."""
+    tilt = raked(rows, inner, whole)
+    weights = np.exp(sum(tilt[each] for each in _cells(rows, inner)))
+    chosen = np.repeat(np.arange(len(weights)), systematic(weights, count, rng))
+    return {name: rows[name][chosen] for name in inner.names}
+
+
+def raked(rows: CodedTable, inner: Domain, wanted: Counts) -> Counts:
+    """How much more rows with each code are wanted, as logarithms, so that the rows have the wanted columns.
+
+    One column after the other is given what it lacks (Deming, Stephan 1940).
+    """
+    starts, codes = places_of(inner), _cells(rows, inner)
+    tilt, weights = np.zeros(int(starts[-1])), np.ones(len(codes[0]))
+    for _ in range(SWEEPS):
+        for each, start, end in zip(codes, starts[:-1], starts[1:], strict=True):
+            goal = np.maximum(wanted[start:end], LEAST_SHARE)
+            held = np.bincount(each - start, weights=weights, minlength=end - start)
+            there = held > 0
+            step = np.zeros(len(goal))
+            step[there] = np.log(goal[there] / goal.sum() * (held.sum() / held[there]))
+            step = np.clip(step, -LARGEST_STEP, LARGEST_STEP)
+            tilt[start:end] += step
+            weights *= np.exp(step)[each - start]
+    return np.clip(tilt, -LARGEST_TILT, LARGEST_TILT)
+
+
+def columns_of(rows: CodedTable, inner: Domain, groups: IntArray, count: int) -> Counts:
+    """Counts of all codes of all attributes side by side, a line for each group."""
+    parts = [
+        np.bincount(groups * attribute.size + rows[attribute.name], minlength=count * attribute.size)
+        for attribute in inner
+    ]
+    lines = [part.reshape(count, attribute.size) for part, attribute in zip(parts, inner, strict=True)]
+    return np.concatenate(lines, axis=1).astype(np.float64)
+
+
+def places_of(inner: Domain) -> IntArray:
+    """Where each attribute's codes begin in such a line, and where the last ends."""
+    return np.concatenate([[0], np.cumsum([attribute.size for attribute in inner])]).astype(np.int64)
+
+
+def _scores(rows: CodedTable, inner: Domain, ways: Counts) -> Iterator[Counts]:
+    """Of every row in each direction."""
+    codes = _cells(rows, inner)
+    for way in ways:
+        yield np.sum([way[each] for each in codes], axis=0)
+
+
+def _lines(counts: Counts, marginal: Marginal, name: str) -> Counts:
+    """A pair with a line for each code of one of its two attributes."""
+    return counts if marginal[0] == name else counts.T
+
+
+def _cells(rows: CodedTable, inner: Domain) -> list[IntArray]:
+    """Each attribute's codes as places in such a line."""
+    starts = places_of(inner)
+    return [start + rows[attribute.name].astype(np.int64) for attribute, start in zip(inner, starts, strict=False)]
