@@ -7,7 +7,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.coded.domain import Domain
 from hedgerow.methods.hedge import Hedge
-from hedgerow.methods.shared.segments import Differences, raked
+from hedgerow.methods.shared.segments import Differences, design, raked
 from hedgerow.private.evaluate.marginals import distances
 from refusals import refused
 
@@ -50,7 +50,8 @@ def test_towns_that_do_not_differ_have_no_directions():
 def test_one_column_is_asked_where_noise_is_large_and_more_where_it_is_small():
     found = Differences.among(towns(20_000, 1), Domain.of(SIZES), "place", inner())
     whole = np.concatenate([np.full(size, 1 / size) for size in (5, 4, 6, 3)])
-    assert len(found.design(200.0, 800.0, whole)) <= 1 < len(found.design(1.0, 800.0, whole))
+    few, many = (design([found], [800.0], whole, noise) for noise in (200.0, 1.0))
+    assert len(few) <= 1 < len(many)
 
 
 def test_raked_rows_have_the_wanted_columns():
@@ -88,7 +89,7 @@ def test_segments_are_found_again_in_the_rows():
 def test_a_public_table_that_is_wrong_does_little_harm():
     """Its towns are all alike, its columns upside down and tied the other way round: hardly worse than none.
 
-    What was spent on segments in vain is gone: with three tenths of the budget the model is about √(10/3) times as wrong.
+    What was spent on segments in vain is gone: with three tenths of the budget the model is √(10/3) times as wrong.
     """
     private, public = towns(10_000, 1), towns(10_000, 2, spread=0.0)
     public = {n: c if n in ("place", "b") else (SIZES[n] - 1 - c).astype(np.uint8) for n, c in public.items()}

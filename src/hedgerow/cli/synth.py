@@ -77,6 +77,10 @@ def synth(
         str | None,
         typer.Option(help="A table of the same columns that is public, whatever the private rows are."),
     ] = None,
+    prior: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="An earlier release, say last year's, to start from."),
+    ] = None,
     rows: Annotated[
         int | None,
         typer.Option(min=1, help="Rows out (default: the noisy estimate). Do not type in the true number of rows."),
@@ -150,6 +154,7 @@ def synth(
                 options=settings([*(set_ or []), *asked]),
                 file=file_keys(file),
                 public=public,
+                prior=prior,
                 ledger=None if dry_run else ledger,
                 period=period,
                 limits=Limits(size(max_memory), None if max_time is None else seconds(max_time)),

@@ -83,6 +83,8 @@ class Certificate:
     versions: Mapping[str, str] = field(default_factory=dict)
     drawn: Mapping[str, int] | None = None
     """The rows and the seed of the draw whose distances from the private table were measured."""
+    prior: Mapping[str, Any] | None = None
+    """The earlier release that the run started from: the digest of its file and what it guarantees."""
     format: str = FORMAT
 
     @property
@@ -143,6 +145,12 @@ class Certificate:
                 f"The certificate is of the first edition and states {editions.stated_in_first(self)}, that of what "
                 "was spent; the guarantee above is the one that holds."
             )
+        if self.prior is not None:
+            said.append(
+                f"The run started from an earlier release (sha256 {self.prior['sha256']}), which promises "
+                f"ε = {self.prior['epsilon']:g}, δ = {self.prior['delta']:g}. People in both tables pay for both: this "
+                "guarantee speaks of what was asked now, and a ledger adds the two up."
+            )
         said += [f"Unprotected: {quantity}." for quantity in self.unprotected]
         return [*said, *self.notes, *self.budget.doubts()]
 
@@ -172,6 +180,8 @@ class Certificate:
             said["unprotected"] = list(self.unprotected)
         if self.drawn is not None:
             said["drawn"] = dict(self.drawn)
+        if self.prior is not None:
+            said["prior"] = dict(self.prior)
         return said if self.format == FORMAT else editions.first(self, said)
 
     @classmethod
@@ -198,8 +208,18 @@ class Certificate:
             unprotected=tuple(data.get("unprotected", ())),
             versions=data["versions"],
             drawn=None if "drawn" not in data else {name: int(data["drawn"][name]) for name in ("rows", "seed")},
+            prior=None if "prior" not in data else _prior_from_json(data["prior"]),
             format=edition,
         )
+
+
+def _prior_from_json(data: Mapping[str, Any]) -> dict[str, Any]:
+    """A digest of 64 hexadecimal digits and two numbers."""
+    digest = str(data["sha256"])
+    if len(digest) != 64 or set(digest) - set("0123456789abcdef") or set(data) != {"sha256", "epsilon", "delta"}:
+        raise ReleaseError("certificate-prior", "the certificate names no earlier release that it could have used.")
+    promised = Budget(float(data["epsilon"]), float(data["delta"]))
+    return {"sha256": digest, "epsilon": promised.epsilon, "delta": promised.delta}
 
 
 def versions() -> dict[str, str]:

@@ -27,6 +27,7 @@ from hedgerow.private.sources.source import described
 from hedgerow.progress import Limits, Progress
 from hedgerow.release.bundle import Release
 from hedgerow.run.outputs import Outputs, check_outputs
+from hedgerow.run.prior import Prior
 from hedgerow.run.run import Run, rehearse
 from hedgerow.schema import Schema
 from hedgerow.schema.fits import rules_by_name
@@ -41,6 +42,7 @@ def synthesize(
     *,
     file: Mapping[str, Any] | None = None,
     public: Any = None,
+    prior: str | Path | None = None,
     ledger: str | Path | None = None,
     period: str | None = None,
     limits: Limits | None = None,
@@ -58,8 +60,10 @@ def synthesize(
     `table` is a path (CSV or other text, Parquet, Arrow, a folder of Parquet files, a workbook, a file of SPSS, Stata
     or SAS), the URL of a table in a database (duckdb://FILE/TABLE, postgres://HOST/DATABASE/TABLE, spark://TABLE), a
     pandas or polars frame, or anything with the Arrow C interface; so is `public`, a table with the same columns that
-    the user asserts to be public: it fills in groups with `allowed: public`, and methods may learn from it. `file` says
-    how both are written, for example {"delimiter": ";", "decimal": ","}, and wins over the schema's own `file`. `seed`
+    the user asserts to be public: it fills in groups with `allowed: public`, and methods may learn from it. `prior` is
+    the file of an earlier release: its rows stand where a public table would, and values and cuts that it discovered
+    are used again. `file` says how both tables are written, for example {"delimiter": ";", "decimal": ","}, and wins
+    over the schema's own `file`. `seed`
     steers post-processing only; the privacy noise cannot be seeded, except by `unsafe_noise_seed`, which voids the
     guarantee. Nothing is spent unless everything could be checked beforehand. A method's name means its defaults or,
     with the schema `preset:NAME`, the options that the preset holds for it at this ε. `journal` names a file that keeps
@@ -79,6 +83,7 @@ def synthesize(
         method=method,
         file=file or {},
         public=public,
+        prior=prior,
         ledger=ledger,
         period=period,
         limits=limits or Limits(),
@@ -113,6 +118,8 @@ class Request:
     """How the tables are written; it wins over what the schema says."""
     public: Any = None
     """A table of the same columns that is public, whatever the private rows are."""
+    prior: str | Path | None = None
+    """The file of an earlier release, say last year's, whose rows stand where a public table would."""
     ledger: str | Path | None = None
     """The lifetime budget of the dataset, which is debited before anything is counted."""
     period: str | None = None
@@ -172,6 +179,9 @@ class Request:
         else:
             schema = Schema.load(self.schema, lambda path: refuse_as_public(path, self.table))
         schema = schema.with_file(self.file)
+        prior = None if self.prior is None else self._prior(self.prior)
+        if prior is not None:
+            schema = schema.with_bought(prior.release.schema)
         for name, column in schema.invented.items():
             column.refuse_unready(name)
         for allowed in self.allow_misfits:
@@ -185,7 +195,14 @@ class Request:
         if hasattr(method, "bound"):
             method = method.bound(schema)  # options in the table's own values
         books = None if self.ledger is None else self._opened(Ledger(self.ledger, self.period), schema, method)
-        return Checked(self, schema, method, books)
+        return Checked(self, schema, method, books, prior)
+
+    def _prior(self, path: str | Path) -> Prior:
+        if self.public is not None:
+            raise OptionError(
+                "prior-and-public", "an earlier release stands where a public table would: give --prior or --public."
+            )
+        return Prior.load(path)
 
     @property
     def paid_answers(self) -> Path | Claim | None:
@@ -211,6 +228,7 @@ class Request:
             "private table": self.table,
             "schema": self.schema,
             "public table": self.public,
+            "earlier release": self.prior,
             "ledger": self.ledger,
             "key": outputs.key,
         }
@@ -262,6 +280,7 @@ class Checked:
     schema: Schema
     method: Method
     ledger: Ledger | None
+    prior: Prior | None = None
 
     def release(self, progress: Progress | None = None) -> Release:
         """Open the table, pay, and make the release."""
@@ -308,6 +327,7 @@ class Checked:
             rows,
             asked.allow_misfits,
             asked.quality,
+            self.prior,
         )
 
 

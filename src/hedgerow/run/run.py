@@ -36,6 +36,7 @@ from hedgerow.schema.fits import Looked
 if TYPE_CHECKING:
     from hedgerow.coded.domain import CodedTable
     from hedgerow.private.engines.engine import Engine
+    from hedgerow.run.prior import Prior
     from hedgerow.schema import Schema
 
 
@@ -55,6 +56,8 @@ class Run:
     """Columns that a look does not stop the run for."""
     quality: float = 0.0
     """The part of the budget that measures, at the end, how far the drawn rows are from the private ones."""
+    prior: Prior | None = None
+    """An earlier release, whose rows stand where a public table would."""
 
     def identity(self, ledger: Ledger | None) -> dict[str, Any]:
         """What decides which questions are asked, and who pays: a run is resumed only by itself."""
@@ -65,6 +68,7 @@ class Run:
             "method": description(self.method),
             "seed": self.seed,
             "public table": self.public is not None,
+            "prior": None if self.prior is None else self.prior.digest,
             "rows": self.rows,
             "quality": self.quality,
             "version": __version__,
@@ -118,11 +122,12 @@ class Run:
     ) -> Release:
         found: list[Answer] = []
         schema = self.schema
+        believed = self.public if self.prior is None else self.prior.rows(schema)
         if self.public is not None:
             schema = with_public_groups(schema, self.public)
         if discoveries.bought:
-            if self.public is not None:  # nor may this one fail once something is paid
-                public_rows(self.public, schema.with_stand_ins())
+            if believed is not None:  # nor may this one fail once something is paid
+                public_rows(believed, schema.with_stand_ins())
             with self.progress.phase("discover private domains"):
                 buying = discoveries.buying(schema, engine, account, mechanisms)
                 look.prepare(buying.encoding())  # a table that cannot be read shows before it is paid for
@@ -131,7 +136,7 @@ class Run:
         encoding = schema.encoding()
         with self.progress.phase("read and encode"):
             look.prepare(Looked(schema) if look.due else encoding)
-        public = None if self.public is None else public_rows(self.public, schema)
+        public = None if believed is None else public_rows(believed, schema)
         rng = np.random.Generator(np.random.Philox(np.random.SeedSequence(self.seed)))
         columns = {column: encoding.attributes_of(column) for column in encoding.columns}
         vault = Vault(
@@ -165,12 +170,13 @@ class Run:
                 void=vault.exposed if mechanisms.guaranteed else UNSAFE,
                 unprotected=schema.unprotected,
                 notes=(
-                    *[PUBLIC] * (public is not None),
+                    *[PUBLIC] * (self.public is not None),
                     *[RULES] * bool(schema.rules or schema.derive),
                     *[ENDED_EARLY] * self.progress.ended_early,
                 ),
                 versions=versions(),
                 drawn=drawn,
+                prior=None if self.prior is None else self.prior.to_json(),
             )
             return Release(schema, model, certificate, [*look.answers, *found, *vault.answers])
 

@@ -24,6 +24,8 @@ from hedgerow.models.rows import CountedRows
 
 TRUST_SHARE = 0.02
 """The part of the budget that asks how far public pairs are from the private ones."""
+MOST_UNSURE = 0.25
+"""Distances are asked for where their noise is at most this part of the rows."""
 _AT_ONCE = 32
 """Marginals that share one scan of the rows."""
 _DENSE = 1 << 18
@@ -150,28 +152,35 @@ def public_pairs(curator: Curator, table: CodedTable, alone: GraphicalModel, meg
     To take a pair from public rows or to measure it is a choice by expected error (Fuentes, Mullins, McKenna, Miklau,
     Sheldon 2024). Noisy distances of the private pairs from the public ones, and from independent columns, tell which
     pairs are nearer than none, and how far each is to be believed: a public pair counts as a measurement with noise of
-    that size. No pair takes more than its part of the megabytes, so that the tree leaves room for what is measured.
+    that size. Where the budget cannot tell, they are taken at the user's word. No pair takes more than its part of the
+    megabytes, so that the tree leaves room for what is measured.
     """
     domain, total = curator.domain, alone.total
     most = megabytes * 2**20 / 8 / len(domain)
     relations = Relations(domain, table, curator.rng).information()
     strong = {pair: value for pair, value in relations.items() if value > 0 and domain.cells(pair) <= most}
     pairs = forest([(name,) for name in domain.names], strong).pairs
-    spend = curator.remaining.share(TRUST_SHARE / 2)
-    if not pairs or not spend:
+    if not pairs:
         return []
     public = CountedRows(table, total)
-    candidates = [Candidate(MarginalQuery(domain, pair)) for pair in pairs]
-    far, farther = (curator.score(candidates, against=each, spend=spend) for each in (public, alone))
-    unsure = curator.noise(spend, [1.0] * len(pairs))[0].mean_absolute
-    found = []
-    for candidate, apart, without in zip(candidates, far, farther, strict=True):
-        query = candidate.query
-        if apart < without:
-            (counts,) = public.answers([query])
-            std = max(apart, unsure) / query.cells * math.sqrt(math.pi / 2)
-            found.append(Measurement(query, np.rint(counts).astype(np.int64), Noise("gaussian", std)))
-    return found
+    queries = [MarginalQuery(domain, pair) for pair in pairs]
+    rows = len(next(iter(table.values())))
+    errors = {query: total / math.sqrt(rows * query.cells) for query in queries}  # of a mean cell, by chance alone
+    spend = curator.remaining.share(TRUST_SHARE / 2)
+    unsure = curator.noise(spend, [1.0] * len(pairs))[0].mean_absolute if spend else math.inf
+    if unsure <= MOST_UNSURE * total:
+        candidates = [Candidate(query) for query in queries]
+        far, farther = (curator.score(candidates, against=each, spend=spend) for each in (public, alone))
+        errors = {
+            query: max(errors[query], math.sqrt(math.pi / 2) * max(apart, unsure) / query.cells)
+            for query, apart, without in zip(queries, far, farther, strict=True)
+            if apart < without
+        }
+    answers = zip(errors.items(), public.answers(list(errors)), strict=True)
+    return [
+        Measurement(query, np.rint(counts).astype(np.int64), Noise("gaussian", error))
+        for (query, error), counts in answers
+    ]
 
 
 def _ranked(codes: Codes, dtype: np.dtype[Any]) -> Codes:

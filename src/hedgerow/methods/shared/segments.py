@@ -9,8 +9,10 @@ segments hardly differ, nothing is asked.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import combinations
 
 import numpy as np
@@ -28,16 +30,20 @@ from hedgerow.progress import Progress
 
 MOST_DIRECTIONS = 60
 """Ways in which segments may differ."""
-LEAST_GAIN = 0.001
+LEAST_GAIN = 0.01
 """A column is asked for if it lowers the expected error by this part of it."""
-COUNTING_SHARE = 0.15
+COUNTING_SHARE = 0.05
 """Of what segments get, for their numbers of rows."""
 LEAST_SHARE = 1e-9
 """Of the rows: what a code of a segment has at least."""
 CHOOSING_SHARE = 0.02
 """Of the same, for the choice between rows with segments and without."""
+MOST_UNSURE = 0.005
+"""Nothing is chosen where the noise on a count would be more than this part of the rows."""
 MOST_GOALS = 500
 """Pairs that the search for a segment's rows looks at, by lot where there are more."""
+MOST_LOOKED = 50
+"""Pairs that the choice looks at, by lot where there are more."""
 SWEEPS = 6
 LARGEST_STEP = np.log(5.0)
 """Sweeps in which rows are weighed until they have a segment's columns, and the largest step of one."""
@@ -70,22 +76,6 @@ class Differences:
         told = variances > 1e-3 * max(float(variances.max(initial=0.0)), 1e-12)
         return cls(name, places_of(inner), ways[told].T, variances[told])
 
-    def design(self, noise: float, rows: float, whole: Counts) -> list[int]:
-        """The columns that are worth their noise, the most telling first: each lowers what all are expected to be
-        wrong by, though with k of them the noise is √k times that of one."""
-        chosen: list[int] = []
-        left = list(range(len(self.places) - 1))
-        least = self._wrong(self._precision([], 0.0, rows, whole))
-        while left and len(self.variances):
-            std = noise * np.sqrt(len(chosen) + 1)
-            wrong = [self._wrong(self._precision([*chosen, each], std, rows, whole)) for each in left]
-            best = int(np.argmin(wrong))
-            if wrong[best] > least * (1 - LEAST_GAIN):
-                break
-            least = wrong[best]
-            chosen.append(left.pop(best))
-        return chosen
-
     def predicted(self, measured: Counts, chosen: Sequence[int], std: float, rows: Counts, whole: Counts) -> Counts:
         """The shares of all columns, a line for each segment, from noisy counts of those chosen."""
         cells = self._cells(chosen)
@@ -113,8 +103,9 @@ class Differences:
         known: Counts = np.diag(1 / self.variances) + (ways / self._variance(cells, std, rows, whole)[:, None]).T @ ways
         return known
 
-    def _wrong(self, precision: Counts) -> float:
-        """What all columns together are expected to be wrong by, up to a factor."""
+    def wrong(self, chosen: Sequence[int], std: float, rows: float, whole: Counts) -> float:
+        """What all columns of a mean segment are expected to be wrong by, up to a factor, if these are asked."""
+        precision = self._precision(chosen, std, rows, whole)
         spread = np.linalg.solve(precision, self.directions.T) if len(precision) else self.directions.T
         return float(np.sqrt(np.maximum((self.directions * spread.T).sum(axis=1), 0.0)).sum())
 
@@ -130,68 +121,102 @@ class Segmented:
 
 
 def with_segments(curator: Curator, public: CodedTable, segments: Marginal, model: Model, progress: Progress) -> Model:
-    """The model as it is, or rows segment by segment, of the model or of the public table: a private choice.
+    """Rows segment by segment, of the public table or of the model, or the model as it is: a private choice.
 
-    The nearest is likeliest, in what segments are asked for: their columns.
+    The nearest is likeliest, in pairs of columns within segments. Where that would be decided by noise, public rows are
+    taken at the user's word.
     """
     domain = curator.domain
     inner = Domain(attribute for attribute in domain if attribute.name not in segments)
+    choosing = curator.remaining.share(CHOOSING_SHARE)
+    if curator.noise(choosing)[0].mean_absolute > MOST_UNSURE * model.total:
+        choosing = curator.remaining.share(0)
     with progress.phase("measure the segments"):
-        alone = {name: model.marginal((name,)) for name in inner.names}
-        choosing = curator.remaining.share(CHOOSING_SHARE)
+        alone = {name: model.marginal((name,)) for name in domain.names}
         learnt = measure_segments(curator, public, segments, alone, curator.remaining - choosing)
+    whole = np.concatenate([alone[name] / alone[name].sum() for name in inner.names])
+    goals = by_lot(curator, list(combinations(inner.names, min(2, len(inner)))), MOST_GOALS)
+    wanted = dict(zip(goals, stood_for(curator.columns, goals), strict=True))
+
+    def made_of(rows: CodedTable) -> Tilted:
+        pool = weighed(rows, inner, whole, POOL, curator.rng)
+        tilts = {name: np.stack([raked(pool, inner, line) for line in lines]) for name, lines in learnt.columns.items()}
+        return Tilted(domain, segments, learnt.counts, pool, tilts, wanted)
+
     with progress.phase("make rows of segments"):
-        whole = np.concatenate([counts / counts.sum() for counts in alone.values()])
-        goals = by_lot(curator, list(combinations(inner.names, min(2, len(inner)))), MOST_GOALS)
-        wanted = dict(zip(goals, stood_for(curator.columns, goals), strict=True))
-        rivals = [model]
-        for rows in (model.draw(POOL, curator.rng), public):
-            pool = weighed(rows, inner, whole, POOL, curator.rng)
-            tilts = {
-                name: np.stack([raked(pool, inner, line) for line in lines]) for name, lines in learnt.columns.items()
-            }
-            rivals.append(Tilted(domain, segments, learnt.counts, pool, tilts, wanted))
-    queries = [MarginalQuery(domain, domain.marginal((outer, name))) for outer in segments for name in inner.names]
-    return rivals[curator.nearest(rivals, queries, ("whole", "model", "public"), spend=choosing)]
+        if not choosing:
+            return made_of(public)
+        rivals = [made_of(public), made_of(model.draw(POOL, curator.rng)), model]
+        looked = by_lot(curator, goals, MOST_LOOKED)
+        queries = [MarginalQuery(domain, domain.marginal((outer, *goal))) for outer in segments for goal in looked]
+        return rivals[curator.nearest(rivals, queries, ("public rows", "model rows", "model"), spend=choosing)]
 
 
 def measure_segments(
-    curator: Curator, public: CodedTable, segments: Marginal, whole: Mapping[str, Counts], spend: Amount
+    curator: Curator, public: CodedTable, segments: Marginal, alone: Mapping[str, Counts], spend: Amount
 ) -> Segmented:
-    """Count the segments, and ask of each what public segments say is worth it. `whole` are all rows' columns."""
+    """Count the segments, and ask of each what public segments say is worth it. `alone` are all rows' columns.
+
+    Noisy numbers of rows are drawn to those of attributes that know nothing of each other.
+    """
     domain = curator.domain
     inner = Domain(attribute for attribute in domain if attribute.name not in segments)
     counting = spend.share(COUNTING_SHARE)
     (counted,) = curator.measure([MarginalQuery(domain, segments)], spend=counting)
-    noisy = view(counted)
-    counts = np.maximum(shrunk(noisy, np.full(noisy.counts.shape, noisy.counts.mean())).counts, 0.0)
+    total = float(alone[segments[0]].sum())
+    prior = total * reduce(np.multiply.outer, [alone[name] / alone[name].sum() for name in segments])
+    counts = np.maximum(shrunk(view(counted), prior).counts, 0.0)
     if counts.sum() < 1:
-        counts = np.ones_like(counts)
-    shares = np.concatenate([whole[name] / whole[name].sum() for name in inner.names])
-    noise = curator.noise(spend - counting)[0].scale
-    asked: list[tuple[Differences, list[int]]] = []
-    for name in segments:
-        differences = Differences.among(public, domain, name, inner)
-        rows = float(counts.sum()) / domain[name].size
-        asked.append((differences, differences.design(noise * np.sqrt(len(segments)), rows, shares)))
-    queries = [
-        MarginalQuery(domain, domain.marginal((differences.name, inner.names[each])))
-        for differences, chosen in asked
-        for each in chosen
-    ]
-    if not queries:
+        counts = prior
+    whole = np.concatenate([alone[name] / alone[name].sum() for name in inner.names])
+    differences = [Differences.among(public, domain, name, inner) for name in segments]
+    rows = [total / domain[name].size for name in segments]
+    asked = design(differences, rows, whole, curator.noise(spend - counting)[0].scale)
+    if not asked:
         return Segmented(segments, counts, {})
-    answers = iter(curator.measure(queries, spend=spend - counting))
+    queries = [MarginalQuery(domain, domain.marginal((segments[axis], inner.names[each]))) for axis, each in asked]
+    answers = curator.measure(queries, spend=spend - counting)
     columns = {}
-    for axis, (differences, chosen) in enumerate(asked):
+    for axis, name in enumerate(segments):
+        chosen = [each for other, each in asked if other == axis]
+        found = [answer for (other, _), answer in zip(asked, answers, strict=True) if other == axis]
         if chosen:
-            found = [next(answers) for _ in chosen]
-            lines = [_lines(view(each).counts, each.query.attributes, differences.name) for each in found]
-            rows_each = counts.sum(axis=tuple(other for other in range(len(segments)) if other != axis))
-            columns[differences.name] = differences.predicted(
-                np.concatenate(lines, axis=1), chosen, found[0].std, rows_each, shares
+            lines = [_lines(view(answer).counts, answer.query.attributes, name) for answer in found]
+            each = counts.sum(axis=tuple(other for other in range(len(segments)) if other != axis))
+            columns[name] = differences[axis].predicted(
+                np.concatenate(lines, axis=1), chosen, found[0].std, each, whole
             )
     return Segmented(segments, counts, columns)
+
+
+def design(
+    differences: Sequence[Differences], rows: Sequence[float], whole: Counts, noise: float
+) -> list[tuple[int, int]]:
+    """Which columns are asked of which segments, as numbers of both, the most telling first.
+
+    Each lowers what all are expected to be wrong by, though with k of them the noise is √k times that of one.
+    """
+
+    def wrong(asked: Sequence[tuple[int, int]]) -> float:
+        std = noise * math.sqrt(max(1, len(asked)))
+        return sum(
+            each.wrong([column for other, column in asked if other == axis], std, rows[axis], whole)
+            for axis, each in enumerate(differences)
+            if len(each.variances)
+        )
+
+    left = [(axis, each) for axis, among in enumerate(differences) for each in range(len(among.places) - 1)]
+    left = [(axis, each) for axis, each in left if len(differences[axis].variances)]
+    chosen: list[tuple[int, int]] = []
+    least = wrong([])
+    while left:
+        found = [wrong([*chosen, each]) for each in left]
+        best = int(np.argmin(found))
+        if found[best] > least * (1 - LEAST_GAIN):
+            break
+        least = found[best]
+        chosen.append(left.pop(best))
+    return chosen
 
 
 def weighed(rows: CodedTable, inner: Domain, whole: Counts, count: int, rng: np.random.Generator) -> CodedTable:
