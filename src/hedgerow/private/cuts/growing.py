@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import isinf
+from math import isinf, sqrt
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from hedgerow.schema.trees import Block, Tree
 
 SPLIT = 3.0
 """A part is split when its noisy count is above so many standard deviations of its noise."""
+DOUBT = 2.0
 MOST_LEVELS = 6
 """Beyond a decade and five digits nothing is looked for."""
 MOST_RUNS = 1 << 17
@@ -54,7 +55,9 @@ class Growing:
         self._front: list[Node] = [self.root]
         """What fills the line, in its order."""
         self._split: list[Node] = [self.root]
-        """Nodes of it whose parts are counted next."""
+        """Nodes of it whose parts are counted next …"""
+        self._open: list[Node] = []
+        """… and those that may be split yet, or turn out to hold nothing."""
         self._seen = 0
         """Levels that can be counted in the runs of the last look."""
         self._starts: IntArray = np.empty(0, dtype=np.int64)
@@ -62,7 +65,7 @@ class Growing:
     @property
     def levels_left(self) -> int:
         """How many levels may still be asked for."""
-        return min(self.tree.levels, MOST_LEVELS) - self._levels if self._split else 0
+        return min(self.tree.levels, MOST_LEVELS) - self._levels if self._split or self._open else 0
 
     @property
     def in_sight(self) -> bool:
@@ -74,9 +77,9 @@ class Growing:
         for depth in range(self.levels_left, 0, -1):
             if depth == 1 or self._runs(depth) <= MOST_RUNS:
                 break
-        blocks = self.tree.top() if self._split == [self.root] else [node.block for node in self._split]
+        blocks = self.tree.top() if self._split == [self.root] else [node.block for node in [*self._split, *self._open]]
         below = depth - (self._split == [self.root])
-        lows = [node.block.low for node in self._front]
+        lows = [self.tree.low, *(node.block.low for node in self._front)]
         self._starts = np.unique(np.concatenate([lows, *self._below(blocks, below)]).astype(np.int64))
         self._seen = depth
         return self._starts
@@ -95,9 +98,11 @@ class Growing:
         """Take the counts, and decide what is split next."""
         for node, count in zip(self._front, measured.dense().tolist(), strict=True):
             node.counted(count, measured.noise.variance)
+        fresh = [part for node in self._split for part in node.parts if not part.block.single]
+        open_ = [node for node in [*self._open, *fresh] if node.count > DOUBT * sqrt(node.variance)]
         least = SPLIT * measured.std
-        fresh = [part for node in self._split for part in node.parts]
-        self._split = [part for part in fresh if part.count > least and not part.block.single]
+        self._split = [node for node in open_ if node.count > least]
+        self._open = [node for node in open_ if node.count <= least]
         self._levels += 1
         self._seen -= 1
 
@@ -106,7 +111,7 @@ class Growing:
 
     def _runs(self, depth: int) -> int:
         """About how many runs a look of that depth would have."""
-        blocks = self.tree.top() if self._split == [self.root] else [node.block for node in self._split]
+        blocks = self.tree.top() if self._split == [self.root] else [node.block for node in [*self._split, *self._open]]
         below = depth - (self._split == [self.root])
         return sum(self.tree.runs(block, below) for block in blocks)
 
