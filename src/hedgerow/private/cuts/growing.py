@@ -19,9 +19,10 @@ from hedgerow.coded.measurement import Measurement
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.schema.trees import Block, Tree
 
-SPLIT = 3.0
-"""A part is split when its noisy count is above so many standard deviations of its noise."""
-DOUBT = 2.0
+SPLIT = 4.0
+"""A part is split when its noisy count is above so many standard deviations of the noise of one count …"""
+DOUBT = 1.5
+"""… and may be split yet while it is above so many of its own."""
 MOST_LEVELS = 6
 """Beyond a decade and five digits nothing is looked for."""
 MOST_RUNS = 1 << 17
@@ -77,10 +78,9 @@ class Growing:
         for depth in range(self.levels_left, 0, -1):
             if depth == 1 or self._runs(depth) <= MOST_RUNS:
                 break
-        blocks = self.tree.top() if self._split == [self.root] else [node.block for node in [*self._split, *self._open]]
-        below = depth - (self._split == [self.root])
-        lows = [self.tree.low, *(node.block.low for node in self._front)]
-        self._starts = np.unique(np.concatenate([lows, *self._below(blocks, below)]).astype(np.int64))
+        lows = [node.block.low for node in self._front]
+        below = self._below(self._looked_into, depth - (self._levels == 0))
+        self._starts = np.unique(np.concatenate([lows, *below]).astype(np.int64))
         self._seen = depth
         return self._starts
 
@@ -111,9 +111,12 @@ class Growing:
 
     def _runs(self, depth: int) -> int:
         """About how many runs a look of that depth would have."""
-        blocks = self.tree.top() if self._split == [self.root] else [node.block for node in [*self._split, *self._open]]
-        below = depth - (self._split == [self.root])
-        return sum(self.tree.runs(block, below) for block in blocks)
+        return sum(self.tree.runs(block, depth - (self._levels == 0)) for block in self._looked_into)
+
+    @property
+    def _looked_into(self) -> list[Block]:
+        """What may be split in the levels to come."""
+        return [node.block for node in [*self._split, *self._open]] if self._levels else self.tree.top()
 
     def _below(self, blocks: Sequence[Block], depth: int) -> list[IntArray]:
         if depth == 0:
