@@ -230,7 +230,7 @@ def _sloping(share: FloatArray, slope: FloatArray) -> FloatArray:
 def _running_out(share: FloatArray, low: float, high: float, power: float) -> FloatArray:
     """The same where the rows beyond fall with a power of the distance from zero, between ends on one side of it."""
     near, far = (abs(end) ** -power for end in (low, high))
-    number = math.copysign(1.0, low) * (near - share * (near - far)) ** (-1 / power)
+    number: FloatArray = math.copysign(1.0, low) * (near - share * (near - far)) ** (-1 / power)
     return (number - low) / (high - low)
 
 
