@@ -25,7 +25,7 @@ from hedgerow.coded.joining import Joining
 from hedgerow.coded.measurement import Answer, Measurement, Noise, Threshold
 from hedgerow.coded.query import MarginalQuery, Query, total_query
 from hedgerow.coded.recoding import Recoding
-from hedgerow.curator import Answers, Candidate, Curator, Independence, Pool, RecodedCurator
+from hedgerow.curator import Against, Answers, Candidate, Curator, Independence, Pool, RecodedCurator
 from hedgerow.errors import HedgerowError, LimitError
 from hedgerow.private.account import Account
 from hedgerow.private.engines.engine import Engine
@@ -156,10 +156,10 @@ class Vault:
     def total(self, *, spend: Amount) -> Measurement:
         return self.measure([total_query(self.domain)], spend=spend)[0]
 
-    def select(self, candidates: Sequence[Candidate], *, against: Answers, spend: Amount) -> Candidate:
+    def select(self, candidates: Sequence[Candidate], *, against: Against, spend: Amount) -> Candidate:
         return candidates[self.pool(candidates, against=against).select(spend=spend)]
 
-    def pool(self, candidates: Sequence[Candidate], *, against: Answers) -> Pool:
+    def pool(self, candidates: Sequence[Candidate], *, against: Against) -> Pool:
         return VaultPool(self, candidates, against)
 
     def _choose(self, pool: VaultPool, among: IntArray, spend: Amount) -> int:
@@ -179,7 +179,7 @@ class Vault:
         self.answers.append(Answer(chosen=pool.candidates[chosen].query.description))
         return chosen
 
-    def score(self, candidates: Sequence[Candidate], *, against: Answers | Independence, spend: Amount) -> list[float]:
+    def score(self, candidates: Sequence[Candidate], *, against: Against, spend: Amount) -> list[float]:
         return self._scores("score", candidates, _summary(candidates), against, spend)
 
     def quality(self, candidates: Sequence[Candidate], *, against: Answers, spend: Amount) -> list[float]:
@@ -192,7 +192,7 @@ class Vault:
         purpose: str,
         candidates: Sequence[Candidate],
         described: tuple[dict[str, Any], ...],
-        against: Answers | Independence,
+        against: Against,
         spend: Amount,
     ) -> list[float]:
         scale = self._scale(candidates, against)
@@ -221,12 +221,13 @@ class Vault:
         self.answers.append(Answer(chosen={"method": names[chosen]}))
         return chosen
 
-    def _scale(self, candidates: Sequence[Candidate], against: Answers | Independence) -> Scale:
+    def _scale(self, candidates: Sequence[Candidate], against: Against) -> Scale:
         _positive([candidate.weight for candidate in candidates], len(candidates))
         if isinstance(against, Independence) and any(
-            len(c.query.shape) != 2 or c.query.blocks is not None for c in candidates
+            (c.label not in c.query.attributes if c.label else len(c.query.shape) != 2) or c.query.blocks is not None
+            for c in candidates
         ):
-            raise HedgerowError("not-a-pair", "independence is a score of plain pairs.")
+            raise HedgerowError("not-a-pair", "independence is a score of plain pairs, or of a label and the others.")
         return Scale.of(candidates, against, self.rows_per_person)
 
     def _scored(self, candidates: Sequence[Candidate]) -> None:
@@ -243,7 +244,7 @@ class VaultPool:
     Every choice is charged whole: that the scores are old does not make it cheaper.
     """
 
-    def __init__(self, vault: Vault, candidates: Sequence[Candidate], against: Answers):
+    def __init__(self, vault: Vault, candidates: Sequence[Candidate], against: Against):
         self.candidates = tuple(candidates)
         self.against = against
         self.scale = vault._scale(candidates, against)
@@ -275,5 +276,6 @@ def _positive(weights: Sequence[float], count: int) -> tuple[float, ...]:
 
 def _summary(candidates: Sequence[Candidate]) -> tuple[dict[str, Any], ...]:
     """What the certificate says of a list of candidates: how many, and a digest of which."""
-    digest = hashlib.sha256(json.dumps([[c.query.description, c.weight, c.penalty] for c in candidates]).encode())
+    asked = [[c.query.description, c.weight, c.penalty, *([c.label] if c.label else [])] for c in candidates]
+    digest = hashlib.sha256(json.dumps(asked).encode())
     return ({"candidates": len(candidates), "digest": digest.hexdigest()[:32]},)
