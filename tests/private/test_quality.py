@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,6 +53,28 @@ def test_the_distances_are_those_of_the_rows_that_are_written():
         np.testing.assert_allclose([each.value for each in measured], exact, atol=1e-3)
     assert found.mean_pair.value == pytest.approx(exact.mean(), abs=1e-3)
     assert found.worst_pair.value == pytest.approx(exact.max(), abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    "kind", [{"type": "integer", "min": 0, "max": 9}, {"type": "date", "min": "2020-01-01", "max": "2020-01-09"}]
+)
+@pytest.mark.parametrize("written", ["frame", "csv"])
+def test_what_is_missing_comes_back_as_nothing_and_is_no_distance(kind, written, tmp_path):
+    """A number cannot hold the mark N, so a released table is empty there: still the same rows."""
+    schema = hr.Schema(columns={"a": {**kind, "missing": {"N": "not applicable"}}, "b": {"type": "boolean"}})
+    value = "7" if kind["type"] == "integer" else "2020-01-07"
+    rows = pa.table({"a": ["N", value] * 1_000, "b": ["true", "true", "false", "true"] * 500})
+    made = hr.synthesize(rows, schema, hr.Budget(1e5, 0.5), "mst")
+    assert max(each.value for each in (*made.quality.columns, *made.quality.pairs)) < 0.01
+    drawn = made.sample()
+    assert drawn["a"].null_count == pytest.approx(1_000, abs=20)
+    if written == "csv":
+        pa.csv.write_csv(drawn, tmp_path / "drawn.csv")
+        drawn = pa.csv.read_csv(
+            tmp_path / "drawn.csv", convert_options=pa.csv.ConvertOptions(column_types={"a": pa.string()})
+        )
+    back = schema.encoding().read_back(drawn)["a"]
+    assert (back == schema.columns["a"].layout.mark("N")).sum() == made.sample()["a"].null_count
 
 
 def test_it_is_the_last_charge_takes_its_share_and_reads_back(tmp_path):

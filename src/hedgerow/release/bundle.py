@@ -290,7 +290,7 @@ class Release:
         in them, as it is in a table that is written. Rows are drawn as a sample, also where a population is: it is
         samples that were counted.
         """
-        written = [self.encoding.encode(part) for part in self._plain(min(rows, BLOCK_ROWS), seed, 0)]
+        written = [self.encoding.read_back(part) for part in self._plain(min(rows, BLOCK_ROWS), seed, 0)]
         return {name: np.concatenate([part[name] for part in written]) for name in self.encoding.domain.names}
 
     def sample(self, rows: int | None = None, seed: int = 0, *, where: str | None = None) -> pa.Table:
