@@ -30,6 +30,7 @@ from hedgerow.curator import PRINTED
 from hedgerow.errors import HedgerowError, ReleaseError, counted
 from hedgerow.release import editions
 from hedgerow.schema.fits import looked_at
+from hedgerow.schema.subgroups import subgroup_queries
 
 if TYPE_CHECKING:
     from hedgerow.schema import Schema
@@ -392,6 +393,7 @@ def _check_answers(certificate: Certificate, answers: Sequence[Answer], schema: 
 
     column_of = {f"{column}{ENDING}": column for column in certificate.discovered}
     column_of |= {name: column for column in encoding.columns for name in encoding.attributes_of(column)}
+    within = {query.description["aggregation"]: query.description for _, query in subgroup_queries(schema, encoding)}
     looked = ((), *((name,) for name in looked_at(schema)))
     bought: set[str] = set()
     for number, (charge, answer) in enumerate(zip(certificate.charges, answers, strict=True), start=1):
@@ -408,7 +410,9 @@ def _check_answers(certificate: Certificate, answers: Sequence[Answer], schema: 
             raise ReleaseError("charge-other-answer", f"charge {number} ({charge.purpose}) does not fit its answer.")
         if charge.purpose == "look" and tuple(m.query.attributes for m in answer.measurements) != looked:
             raise ReleaseError("charge-other-columns", "the look asks about other columns than the schema's.")
-        if charge.purpose == "quality" and any(query != _of_now(query, sizes) for query in charge.queries):
+        if charge.purpose == "quality" and any(
+            query not in (_of_now(query, sizes), within.get(query.get("aggregation"))) for query in charge.queries
+        ):
             raise ReleaseError(
                 "charge-undeclared-attributes",
                 f"charge {number} asks about attributes that the schema does not declare.",
