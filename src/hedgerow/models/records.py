@@ -53,7 +53,7 @@ class Target:
         return cls(marginal, counts / counts.sum())
 
 
-class _FromRows(FromMarginals):
+class FromRows(FromMarginals):
     """Marginals of rows that are drawn once."""
 
     @property
@@ -77,7 +77,7 @@ class _FromRows(FromMarginals):
         return self.total * shares_of(self._reference, self.domain, marginal)
 
 
-class Records(_FromRows):
+class Records(FromRows):
     """Every draw makes rows afresh: columns from the targets' one-way shares, gradual updates, exchanges.
 
     So any number of rows comes from the stored targets. The update settles one marginal at a time and disturbs the
@@ -138,7 +138,7 @@ class Records(_FromRows):
         return cls(domain, targets, stored.total())
 
 
-class Adjusted(_FromRows):
+class Adjusted(FromRows):
     """Rows of another model, after exchanges of single values that bring them closer to targets it does not hold.
 
     An exchange leaves every column as it was. The targets should hold what the model itself knows of relations, too:
