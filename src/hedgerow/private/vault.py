@@ -29,7 +29,7 @@ from hedgerow.curator import Against, Answers, Candidate, Curator, Independence,
 from hedgerow.errors import HedgerowError, LimitError
 from hedgerow.private.account import Account
 from hedgerow.private.engines.engine import Engine
-from hedgerow.private.exact import Exact, ExactCounts
+from hedgerow.private.exact import Exact, ExactCounts, summed
 from hedgerow.private.mechanisms import Randomizer
 from hedgerow.private.remembering import Remembering
 from hedgerow.private.scores import Scale, grid_scores, nearness
@@ -137,6 +137,21 @@ class Vault:
         least = threshold.scales * noise.scale
         kept, values = self._mechanisms.survivors(exact, query.cells, noise, least)
         return Measurement(query, values, noise, kept)
+
+    def confirm(
+        self, query: MarginalQuery, sums: Sequence[IntArray], described: tuple[dict[str, Any], ...], *, spend: Amount
+    ) -> tuple[int, ...]:
+        """Noisy sums over the rows, of public whole numbers for every cell of a query: one row reaches one cell, so it
+        moves a sum by at most the largest of its numbers.
+        """
+        weights = tuple(float(np.abs(values).max()) for values in sums)
+        scale = stack_scale(spend, weights, self.rows_per_person)
+        noise = Noise(noise_kind(spend), scale)
+        self._account.debit(Charge(noise.kind, "confirm", self.rows_per_person, weights, scale, spend, described))
+        (exact,) = self._engine.count([query])
+        noisy = tuple(self._mechanisms.noisy_counts(summed(exact, sums), len(sums), noise).tolist())
+        self.answers.append(Answer(scores=noisy))
+        return noisy
 
     def total(self, *, spend: Amount) -> Measurement:
         return self.measure([total_query(self.domain)], spend=spend)[0]
