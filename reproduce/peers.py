@@ -152,7 +152,7 @@ def projections(model: Any, cliques: Sequence[Clique]) -> Iterator[Any]:
     """What the model says of each clique: sums of its factors' product, without a program compiled for every one."""
     import opt_einsum
 
-    domain, letters = model.potentials.domain, {}
+    domain, letters = model.potentials.domain, dict[str, str]()
     for name in domain.attributes:
         letters[name] = opt_einsum.get_symbol(len(letters))
     tables = {clique: np.asarray(model.potentials[clique].values) for clique in model.potentials.cliques}
