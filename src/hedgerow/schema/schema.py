@@ -396,7 +396,7 @@ class Schema(BaseModel):
             strip = (*column.strip, *(self.file.strip if numeric else ()))
             if strip or (numeric and self.file.decimal != "."):
                 cleanings[name] = Cleaning(strip, self.file.decimal if numeric else None)
-        return Written(self.file, cleanings)
+        return Written(self.file, cleanings, self.kept_rules.derived)
 
     def with_file(self, given: Mapping[str, Any]) -> Schema:
         """The schema with what is said elsewhere about the table's file; that wins over what it says itself."""
