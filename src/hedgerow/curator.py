@@ -7,7 +7,7 @@ is charged before anything is counted, and returns noisy answers that carry thei
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -33,7 +33,10 @@ class Answers(Protocol):
 
 
 class Independence:
-    """Compare with the product of the data's own one-way marginals: the score is then PrivSyn's InDif."""
+    """Compare with the product of the data's own marginals of two parts: the score is then PrivSyn's InDif.
+
+    The parts are a candidate's `label` and its other attributes; of a pair either attribute is one.
+    """
 
 
 INDEPENDENCE = Independence()
@@ -47,6 +50,8 @@ class Candidate:
     query: MarginalQuery
     weight: float = 1.0
     penalty: float = 0.0
+    label: str = ""
+    """The attribute that stands apart where independence is scored."""
 
 
 class Pool(Protocol):
@@ -127,15 +132,15 @@ class Curator(Protocol):
         """
         ...
 
-    def select(self, candidates: Sequence[Candidate], *, against: Answers, spend: Amount) -> Candidate:
+    def select(self, candidates: Sequence[Candidate], *, against: Against, spend: Amount) -> Candidate:
         """One candidate by the exponential mechanism: the further the data are from `against`, the likelier."""
         ...
 
-    def pool(self, candidates: Sequence[Candidate], *, against: Answers) -> Pool:
+    def pool(self, candidates: Sequence[Candidate], *, against: Against) -> Pool:
         """Candidates to select from several times against the same answers; each time is charged."""
         ...
 
-    def score(self, candidates: Sequence[Candidate], *, against: Answers | Independence, spend: Amount) -> list[float]:
+    def score(self, candidates: Sequence[Candidate], *, against: Against, spend: Amount) -> list[float]:
         """Noisy scores of all the candidates for one amount."""
         ...
 
@@ -223,18 +228,16 @@ class RecodedCurator:
             for query, answer in zip(queries, measured, strict=True)
         ]
 
-    def select(self, candidates: Sequence[Candidate], *, against: Answers, spend: Amount) -> Candidate:
+    def select(self, candidates: Sequence[Candidate], *, against: Against, spend: Amount) -> Candidate:
         return candidates[self.pool(candidates, against=against).select(spend=spend)]
 
-    def pool(self, candidates: Sequence[Candidate], *, against: Answers) -> Pool:
+    def pool(self, candidates: Sequence[Candidate], *, against: Against) -> Pool:
         translated = [self._candidate(candidate) for candidate in candidates]
-        return self._base.pool(translated, against=self._answers(against, translated, candidates))
+        return self._base.pool(translated, against=self._compared(against, translated, candidates))
 
-    def score(self, candidates: Sequence[Candidate], *, against: Answers | Independence, spend: Amount) -> list[float]:
+    def score(self, candidates: Sequence[Candidate], *, against: Against, spend: Amount) -> list[float]:
         translated = [self._candidate(candidate) for candidate in candidates]
-        if not isinstance(against, Independence):
-            against = self._answers(against, translated, candidates)
-        return self._base.score(translated, against=against, spend=spend)
+        return self._base.score(translated, against=self._compared(against, translated, candidates), spend=spend)
 
     def nearest(
         self, rivals: Sequence[Answers], queries: Sequence[MarginalQuery], names: Sequence[str], *, spend: Amount
@@ -253,7 +256,10 @@ class RecodedCurator:
     def _candidate(self, candidate: Candidate) -> Candidate:
         query = self._translate(candidate.query)
         assert isinstance(query, MarginalQuery)
-        return Candidate(query, candidate.weight, candidate.penalty)
+        return replace(candidate, query=query)
+
+    def _compared(self, against: Against, translated: Sequence[Candidate], candidates: Sequence[Candidate]) -> Against:
+        return against if isinstance(against, Independence) else self._answers(against, translated, candidates)
 
     def _answers(self, against: Answers, translated: Sequence[Candidate], candidates: Sequence[Candidate]) -> Answers:
         """Answers to the translated queries are the answers to the queries they came from."""

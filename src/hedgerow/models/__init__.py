@@ -17,9 +17,11 @@ _KINDS = {
     "graphical": "hedgerow.models.graphical.model:GraphicalModel",
     "histograms": "hedgerow.models.histograms:Histograms",
     "joined": "hedgerow.models.joined:Joined",
+    "network": "hedgerow.models.network:BayesianNetwork",
     "records": "hedgerow.models.records:Records",
     "segments": "hedgerow.models.segments:Segments",
     "trees": "hedgerow.models.forests:RandomTrees",
+    "updated": "hedgerow.models.records:Updated",
 }
 
 

@@ -32,6 +32,7 @@ from hedgerow.progress import Progress
 from hedgerow.release.bundle import Release
 from hedgerow.release.certificate import ENDED_EARLY, PUBLIC, REHEARSAL, RULES, UNSAFE, Certificate, versions
 from hedgerow.schema.fits import Looked
+from hedgerow.schema.subgroups import subgroup_queries
 
 if TYPE_CHECKING:
     from hedgerow.coded.domain import CodedTable
@@ -200,7 +201,8 @@ class Run:
         rows = release.estimated_rows if self.rows is None else self.rows
         drawn = CountedRows(release.written(rows, self.seed), release.model.total)
         workload = declared_workload(self.method, vault).weights
-        vault.quality(distances_of(vault.domain, workload, self.seed), against=drawn, spend=spend)
+        within = [query for _, query in subgroup_queries(release.schema, release.encoding)]
+        vault.quality(distances_of(vault.domain, workload, self.seed, within), against=drawn, spend=spend)
         return {"rows": rows, "seed": self.seed}
 
     def _whole(self, discoveries: Discoveries, ledger: Ledger | None) -> Amount:

@@ -36,14 +36,16 @@ from hedgerow.schema.rules.boundaries import boundaries
 from hedgerow.schema.rules.declared import MOST_RULES, with_lookups
 from hedgerow.schema.rules.lookup import Listed, joint, listed_leaves
 from hedgerow.schema.rules.satisfying import satisfied
+from hedgerow.schema.subgroups import MOST as MOST_SUBGROUPS
 from hedgerow.schema.totals import Table, Total, tables, with_tables
 from hedgerow.schema.weight import Weight, with_weight
 
 TODO = "TODO"
 STAND_INS = 20
 """Values or cells that stand in for a domain that is not yet discovered."""
-ACCEPTABLE = ("columns", "pairs", "worst_pair", "workload")
-"""Distances that `accept` may bound: means over columns, pairs and a workload's marginals, and the worst pair's."""
+ACCEPTABLE = ("columns", "pairs", "worst_pair", "workload", "worst_subgroup")
+"""Distances that `accept` may bound: means over columns, pairs and a workload's marginals, and those of the worst pair
+and of the worst subgroup."""
 MOST_CODES = 1 << 26
 """Values and bins of all columns together."""
 
@@ -63,6 +65,7 @@ class Schema(BaseModel):
     ignore: list[Text] = []
     max_misfits: Real = 0.2
     accept: dict[Text, Real] = {}
+    subgroups: list[Text] = []
     columns: dict[Text, AnyColumn]
     groups: list[Group] = []
     derive: dict[Text, Text] = {}
@@ -233,10 +236,30 @@ class Schema(BaseModel):
                 )
         self._check_invented()
         self._check_groups()
+        self._check_subgroups()
         self._check_rules()
         self._check_weight()
         self._check_totals()
         return self
+
+    def _check_subgroups(self) -> None:
+        values = 0
+        for number, name in enumerate(self.subgroups):
+            where = ("subgroups", number)
+            if name not in self.columns:
+                raise key_error("unknown-column", where, f'"{name}" is no column.{suggestion(name, self.columns)}')
+            column = self.columns[name]
+            if column.discovery is not None or len(column.attributes(name)) > 1:
+                raise key_error(
+                    "bad-subgroup", where, f'the values of "{name}" are not declared one by one, so they name no rows.'
+                )
+            values += column.layout.values
+        if values > MOST_SUBGROUPS:
+            raise key_error(
+                "too-many-subgroups",
+                ("subgroups",),
+                f"{values:,} values are more subgroups than can be told apart; at most {MOST_SUBGROUPS:,}.",
+            )
 
     def _check_weight(self) -> None:
         if self.weight is not None:
@@ -348,6 +371,7 @@ class Schema(BaseModel):
             "ignore": list(self.ignore),
             "max_misfits": None if self.max_misfits == 0.2 else self.max_misfits,
             "accept": dict(self.accept),
+            "subgroups": list(self.subgroups),
             "columns": {
                 name: _column_dict(self.columns[name]) if name in self.columns else plain_invented(self.invented[name])
                 for name in self.names
