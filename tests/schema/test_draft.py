@@ -361,10 +361,10 @@ def test_a_draft_takes_conditionals_of_json_schema(tmp_path: Path) -> None:
 
 def test_a_draft_takes_what_sdv_constrains(tmp_path: Path) -> None:
     path = tmp_path / "metadata.json"
-    columns = {"begin": "numerical", "stop": "numerical", "kind": "categorical", "sort": "categorical"}
+    columns = {"low": "numerical", "high": "numerical", "kind": "categorical", "sort": "categorical"}
     constraints = [
-        ("Inequality", {"low_column_name": "begin", "high_column_name": "stop"}),
-        ("ScalarRange", {"column_name": "begin", "low_value": 1, "high_value": 8, "strict_boundaries": True}),
+        ("Inequality", {"low_column_name": "low", "high_column_name": "high"}),
+        ("ScalarRange", {"column_name": "low", "low_value": 1, "high_value": 8, "strict_boundaries": True}),
         ("FixedCombinations", {"column_names": ["kind", "sort"]}),
         ("Elsewhere", {}),
     ]
@@ -372,12 +372,12 @@ def test_a_draft_takes_what_sdv_constrains(tmp_path: Path) -> None:
     about = {name: {"sdtype": kind, "computer_representation": "Int64"} for name, kind in columns.items()}
     path.write_text(json.dumps({"columns": about, "constraints": said, "METADATA_SPEC_VERSION": "SINGLE_TABLE_V1"}))
     bounds = tmp_path / "bounds.csv"
-    bounds.write_text("column,type,min,max,values\nbegin,integer,0,9,\nstop,integer,0,9,\n")
+    bounds.write_text("column,type,min,max,values\nlow,integer,0,9,\nhigh,integer,0,9,\n")
     text = draft_schema(list(columns), [str(bounds), str(path)]).text
     assert "{columns: [kind, sort], lookup: a public table of combinations} may become one of the `rules`." in text
     assert "the constraint Elsewhere may become" in text
     schema = Schema.parse(text.replace("values: TODO", "values: [a]"))
-    assert [str(rule) for rule in schema.rules] == ["begin <= stop", "begin > 1 AND begin < 8"]
+    assert [str(rule) for rule in schema.rules] == ["low <= high", "low > 1 AND low < 8"]
 
 
 def test_a_draft_follows_foreign_keys(tmp_path: Path) -> None:
