@@ -194,6 +194,10 @@ def test_the_private_table_is_no_public_one(hedgerow, tmp_path, said):
     done = hedgerow("synth", "people.csv", "-s", "s.yaml", "-e", 1, "-o", "out.csv")
     assert (done.code, code_in(done.err)) == (2, "private-as-public")
     assert not (tmp_path / "out.csv").exists()
+    checked = hedgerow("schema", "check", "people.csv", "-s", "s.yaml")
+    compared = hedgerow("compare", "people.csv", "-s", "s.yaml", "-o", "folder", "--methods", "independent")
+    for done in (checked, compared):
+        assert (done.code, code_in(done.err)) == (2, "private-as-public")
 
 
 def test_the_certificate_calls_them_unprotected(tmp_path):
