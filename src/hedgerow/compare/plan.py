@@ -16,6 +16,7 @@ from hedgerow.compare.program import files_of
 from hedgerow.errors import OptionError
 from hedgerow.methods.method import Method
 from hedgerow.private.engines.elsewhere import engine_elsewhere
+from hedgerow.private.sources.sameness import refuse_as_public
 from hedgerow.progress import Limits
 from hedgerow.run.request import Request, chosen_method
 
@@ -189,7 +190,7 @@ class Plan:
         """The schema of all cells."""
         from hedgerow.schema import Schema
 
-        return Schema.load(self.schema).with_file(self.file)
+        return Schema.load(self.schema, lambda path: refuse_as_public(path, self.table)).with_file(self.file)
 
     @cached_property
     def judged(self) -> dict[str, Any]:
