@@ -24,6 +24,10 @@ PRINTED = "a procedure as printed, which looks at exact counts"
 """Why a run that looked behind the curator (`hedgerow.private.unsafe`) has no guarantee."""
 
 
+ROUNDED = Noise("gaussian", 1.0)
+"""How far a count that is known exactly may lie from the model's: a row."""
+
+
 class Answers(Protocol):
     """Anything that can answer marginal queries without the data: a model, a public table, a constant."""
 
@@ -288,6 +292,57 @@ class Part(RecodedCurator):
 
     def exchange(self) -> None:
         """There is no direct ε where a budget is shared."""
+
+    def _translate(self, query: Query) -> Query:
+        return query
+
+
+class Published(RecodedCurator):
+    """The same curator where some marginals were published before: they are answered by the public tables, for nothing,
+    and what they would have cost goes to the queries that they are asked with.
+
+    Public tables may count other rows than the private ones, so what they tell is shares of the noisy number of rows.
+    """
+
+    def __init__(self, base: Curator, totals: Sequence[tuple[Marginal, IntArray]]):
+        super().__init__(base, Recoding(base.domain, {}))
+        self._totals = totals
+        self._rows = float(totals[0][1].sum())
+
+    def total(self, *, spend: Amount) -> Measurement:
+        measured = self._base.total(spend=spend)
+        self._rows = max(1.0, measured.total)
+        return measured
+
+    def measure(
+        self,
+        queries: Sequence[Query],
+        *,
+        spend: Amount,
+        weights: Sequence[float] | None = None,
+        keep: Sequence[Threshold] | None = None,
+    ) -> list[Measurement]:
+        if keep is not None:
+            return self._base.measure(queries, spend=spend, weights=weights, keep=keep)
+        told = [self._told(query) for query in queries]
+        asked = [index for index, answer in enumerate(told) if answer is None]
+        if asked:
+            heavy = None if weights is None else [weights[index] for index in asked]
+            measured = self._base.measure([queries[index] for index in asked], spend=spend, weights=heavy)
+            for index, answer in zip(asked, measured, strict=True):
+                told[index] = answer
+        return [answer for answer in told if answer is not None]
+
+    def _told(self, query: Query) -> Measurement | None:
+        """The answer of a public table that holds the query's attributes."""
+        if not isinstance(query, MarginalQuery) or not query.attributes:
+            return None
+        for marginal, counts in self._totals:
+            if set(query.attributes) <= set(marginal):
+                rest = tuple(axis for axis, name in enumerate(marginal) if name not in query.attributes)
+                shares = counts.sum(axis=rest).reshape(-1) / counts.sum()
+                return Measurement(query, np.rint(query.aggregate(self._rows * shares)).astype(np.int64), ROUNDED)
+        return None
 
     def _translate(self, query: Query) -> Query:
         return query

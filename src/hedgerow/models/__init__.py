@@ -21,6 +21,7 @@ _KINDS = {
     "records": "hedgerow.models.records:Records",
     "segments": "hedgerow.models.segments:Segments",
     "trees": "hedgerow.models.forests:RandomTrees",
+    "updated": "hedgerow.models.records:Updated",
 }
 
 

@@ -14,6 +14,7 @@ from hedgerow import __version__
 from hedgerow.budget.accounting import guarantee, whole
 from hedgerow.budget.amounts import Amount, Budget, Currency
 from hedgerow.coded.measurement import Answer
+from hedgerow.curator import Published
 from hedgerow.errors import HedgerowError, MisfitError, OptionError, standing
 from hedgerow.methods import options, refuse_unreadable
 from hedgerow.methods.method import Method
@@ -148,9 +149,10 @@ class Run:
             self.budget.epsilon,
             self.rows if self.rows is not None or not schema.totals else schema.totals[0].rows,
         )
-        model = self.method.run(vault, self.progress)
-        if schema.totals:
-            model = raked(model, [(table.attributes, table.counts) for table in schema.published])
+        totals = [(table.attributes, table.counts) for table in schema.published]
+        model = self.method.run(Published(vault, totals) if totals else vault, self.progress)
+        if totals:
+            model = raked(model, totals)
 
         def made(drawn: Mapping[str, int] | None = None) -> Release:
             certificate = Certificate(

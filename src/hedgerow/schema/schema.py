@@ -420,7 +420,7 @@ class Schema(BaseModel):
             strip = (*column.strip, *(self.file.strip if numeric else ()))
             if strip or (numeric and self.file.decimal != "."):
                 cleanings[name] = Cleaning(strip, self.file.decimal if numeric else None)
-        return Written(self.file, cleanings)
+        return Written(self.file, cleanings, self.kept_rules.derived)
 
     def with_file(self, given: Mapping[str, Any]) -> Schema:
         """The schema with what is said elsewhere about the table's file; that wins over what it says itself."""
@@ -454,8 +454,11 @@ class Schema(BaseModel):
 
     def with_values(self, column: str, values: Iterable[str]) -> Schema:
         """The schema with an open category closed; everything not among the values becomes "other"."""
+        return self._with_columns({column: self._closed(column, values)})
+
+    def _closed(self, column: str, values: Iterable[str]) -> dict[str, Any]:
         found = _column_dict(self._waiting(column, "values"))
-        return self._with_column(column, {**found, "values": list(values), "other": True, "discovered": True})
+        return {**found, "values": list(values), "other": True, "discovered": True}
 
     def with_cuts(
         self, column: str, cells: Mapping[str, Sequence[Sequence[Leaf]]], endings: Mapping[str, float] | None = None
@@ -465,6 +468,11 @@ class Schema(BaseModel):
         Leaves that hold nothing but values with a cell of their own are left out. `endings` is the habit of last digits
         inside leaves.
         """
+        return self._with_columns({column: self._cut(column, cells, endings)})
+
+    def _cut(
+        self, column: str, cells: Mapping[str, Sequence[Sequence[Leaf]]], endings: Mapping[str, float] | None = None
+    ) -> dict[str, Any]:
         found = self.waiting(column)
         own = found.elsewhere()
         held = {line: drawable(parts, own.get(line, ())) for line, parts in cells.items()}
@@ -472,7 +480,7 @@ class Schema(BaseModel):
         cut = {**_column_dict(self.columns[column]), **found.cut(held), "discovered": True}
         if endings and cut.get("leaves"):
             cut["endings"] = dict(endings)
-        return self._with_column(column, {key: value for key, value in cut.items() if value is not None})
+        return {key: value for key, value in cut.items() if value is not None}
 
     def _rule_starts(self, column: str) -> list[int]:
         """The steps of a column's first line at which rules tell its numbers apart."""
@@ -481,14 +489,14 @@ class Schema(BaseModel):
 
     def with_stand_ins(self, cells: int = STAND_INS) -> Schema:
         """The schema with some values or cells wherever a domain is still to be discovered."""
-        schema = self
+        found = {}
         for column, kind in self.discoveries:
             if kind == "values":
-                schema = schema.with_values(column, [f"value {number}" for number in range(cells)])
+                found[column] = self._closed(column, [f"value {number}" for number in range(cells)])
             else:
                 lines = self.waiting(column).trees().items()
-                schema = schema.with_cuts(column, {line: alike(tree.low, tree.high, cells) for line, tree in lines})
-        return schema
+                found[column] = self._cut(column, {line: alike(tree.low, tree.high, cells) for line, tree in lines})
+        return self._with_columns(found) if found else self
 
     def settled(self) -> Schema:
         """The schema with what still waits for discovery filled in by one cell: its bounds count, its cells do not."""
@@ -572,9 +580,9 @@ class Schema(BaseModel):
             raise OptionError("nothing-to-discover", f'the column "{column}" has no private {discovery} to discover.')
         return found
 
-    def _with_column(self, column: str, declaration: dict[str, Any]) -> Schema:
+    def _with_columns(self, declarations: Mapping[str, dict[str, Any]]) -> Schema:
         data = self.to_dict()
-        data["columns"][column] = declaration
+        data["columns"].update(declarations)
         return Schema.from_dict(data)
 
 
