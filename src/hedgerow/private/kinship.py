@@ -119,7 +119,9 @@ def _joined(links: pa.Array, keys: pa.Array) -> tuple[IntArray, IntArray]:
     coded = keys.dictionary_encode()
     places: IntArray = np.asarray(pc.fill_null(coded.indices, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
     named: IntArray = np.asarray(
-        pc.fill_null(pc.index_in(links, value_set=coded.dictionary, skip_nulls=True), -1).to_numpy(zero_copy_only=False),
+        pc.fill_null(pc.index_in(links, value_set=coded.dictionary, skip_nulls=True), -1).to_numpy(
+            zero_copy_only=False
+        ),
         dtype=np.int64,
     )
     order = np.argsort(places, kind="stable")

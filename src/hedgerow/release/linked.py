@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from hedgerow.coded.domain import CodedTable, Codes, IntArray
 from hedgerow.errors import OptionError
-from hedgerow.models.linked import LinkedModel, Local
+from hedgerow.models.linked import LinkedModel
 from hedgerow.models.model import block_rng
 from hedgerow.release.bundle import MOST_ROWS, Release
 from hedgerow.schema.arrays import FloatArray
-from hedgerow.schema.links import before, left_of, rows_of, step_of
+from hedgerow.schema.links import before, left_of, rows_of, start_of, step_of
 from hedgerow.schema.ordered import OrderedColumn
 
 if TYPE_CHECKING:
@@ -52,9 +52,7 @@ class LinkedRelease(Release):
             "one of them as it is would keep it."
         ]
 
-    def sample(  # type: ignore[override]
-        self, rows: int | None = None, seed: int = 0, *, where: str | None = None
-    ) -> dict[str, pa.Table]:
+    def sample(self, rows: int | None = None, seed: int = 0, *, where: str | None = None) -> dict[str, pa.Table]:
         """A table for each name, `rows` of them at the root (default: the noisy estimate of how many units there are)."""
         if where is not None:
             self._refuse("where")
@@ -73,7 +71,7 @@ class LinkedRelease(Release):
         """The tables of one block."""
         return _Block(self, units, block_rng(seed, number), number).tables()
 
-    def table(self) -> dict[str, pa.Table]:  # type: ignore[override]
+    def table(self) -> dict[str, pa.Table]:
         return self.sample()
 
     def to_pandas(self) -> dict[str, Any]:
@@ -151,18 +149,18 @@ class _Block:
     def _children(self, name: str, parents: _Drawn) -> _Drawn:
         """The rows of a table, those that come first of all parents, then those that come next, and so on."""
         counts = self._numbers(rows_of(self._links.parent(name), name), parents.codes)
-        chain, line = self._model.chains[name], _Line(self, name)
-        parts: list[_Drawn] = []
         alive = np.flatnonzero(counts > 0)
+        chain, line = self._model.chains[name], _Line(self, name, parents, alive)
+        parts: list[_Drawn] = []
         place = 0
         while len(alive):
             known: CodedTable = {each: codes[alive] for each, codes in parents.codes.items()}
             known |= self._codes(left_of(name), pa.array(counts[alive] - 1 - place))
             known |= line.given(len(alive))
-            own: CodedTable = {}
+            own = line.moved(known, alive)
             for local in chain.locals:
                 if local.attribute not in own:
-                    own |= line.drawn(local, {**known, **own}, len(alive))
+                    own[local.attribute] = chain.draw(local, {**known, **own}, len(alive), self._rng)
             parts.append(_Drawn(own, alive, line.orders))
             place += 1
             goes_on = np.flatnonzero(counts[alive] > place)
@@ -176,8 +174,11 @@ class _Block:
             local.attribute: np.zeros(0, dtype=self._encoding.domain[local.attribute].dtype) for local in chain.locals
         }
         order = self._links.links[name].order
-        kind = None if order is None else self._column(f"{name}.{order}").arrow_type
-        return _Drawn(codes, np.zeros(0, dtype=np.int64), None if kind is None else pa.array([], kind))
+        if order is None:
+            return _Drawn(codes, np.zeros(0, dtype=np.int64))
+        held = self._encoding.attributes_of(f"{name}.{order}")
+        codes |= {each: np.zeros(0, dtype=self._encoding.domain[each].dtype) for each in held}
+        return _Drawn(codes, np.zeros(0, dtype=np.int64), pa.array([], self._column(f"{name}.{order}").arrow_type))
 
     def _written(self, name: str, drawn: _Drawn) -> pa.Table:
         """Values, with keys that are made anew and links that fit them."""
@@ -202,17 +203,17 @@ class _Block:
 class _Line:
     """What is remembered from one row of each parent to the next."""
 
-    def __init__(self, block: _Block, name: str):
+    def __init__(self, block: _Block, name: str, parents: _Drawn, having: IntArray):
         self._block, self._name = block, name
-        encoding, links = block._encoding, block._links
-        order = links.links[name].order
-        self._order = None if order is None else f"{name}.{order}"
-        self._step = None if order is None else step_of(name)
+        encoding, link = block._encoding, block._links.links[name]
+        self._order = None if link.order is None else f"{name}.{link.order}"
         self._first = True
-        self._at: FloatArray | None = None
-        """Where the order of the last row stands."""
+        self._at: FloatArray = np.zeros(0)
+        """Where the order of the last row of each parent stands."""
         self.orders: pa.Array | None = None
         """The orders of the rows that are drawn now."""
+        if self._order is not None:
+            self._at = self._starts(start_of(block._links.parent(name), name), parents, having)
         self._earlier: CodedTable = {}
         self._maps = {
             column: _to_before(encoding.declared[column], encoding.declared[before(column)])
@@ -220,6 +221,32 @@ class _Line:
             if before(column) in encoding.declared
             if column.partition(".")[0] == name
         }
+
+    def _starts(self, column: str, parents: _Drawn, having: IntArray) -> FloatArray:
+        """Where the first row of each parent stands that has one; the parents hold its codes from now on."""
+        block = self._block
+        declared = cast("OrderedColumn", block._column(column))
+        chain = block._model.chains[column]
+        own = block._codes(column, pa.nulls(parents.rows, pa.string()))
+        waiting = having
+        for _ in range(TRIES):
+            for local in chain.locals:
+                known = {name: codes[waiting] for name, codes in {**parents.codes, **own}.items()}
+                own[local.attribute][waiting] = chain.draw(local, known, len(waiting), block._rng)
+            numbers = self._settled(column, own)
+            waiting = having[np.isnan(numbers[having])]
+            if not len(waiting):
+                break
+        parents.codes |= own
+        return np.where(np.isnan(numbers), float(declared.cells.low), numbers)
+
+    def _settled(self, column: str, codes: CodedTable) -> FloatArray:
+        """The numbers that an order stands at; NaN where it says nothing."""
+        declared = cast("OrderedColumn", self._block._column(column))
+        held = [codes[name] for name in self._block._encoding.attributes_of(column)]
+        values = declared.write(held, self._block._rng)
+        values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+        return declared.settled(values)[0]
 
     def given(self, rows: int) -> CodedTable:
         """Codes of what the row before holds."""
@@ -230,60 +257,40 @@ class _Line:
             found |= self._block._codes(before(column), pa.nulls(rows, pa.string()))
         return found
 
-    def drawn(self, local: Local, known: CodedTable, rows: int) -> CodedTable:
-        """Codes of an attribute; of the order, those of all attributes that it has."""
-        block = self._block
-        column = next(iter(block._encoding.columns_of(local.attribute)))
-        if column == self._step:
-            return {local.attribute: self._steps(local, known, rows)}
-        if column == self._order:
-            return self._ordered(known, rows)
-        return {local.attribute: self._plain(local, known, rows)}
-
-    def _plain(self, local: Local, known: CodedTable, rows: int) -> Codes:
-        return self._block._model.chains[self._name].draw(local, known, rows, self._block._rng)
-
-    def _steps(self, local: Local, known: CodedTable, rows: int) -> Codes:
-        """None for the first row; for others any but none."""
-        assert self._step is not None
-        layout = self._block._column(self._step).layout
-        none = layout.null
-        assert none is not None
-        codes = self._plain(local, known, rows)
+    def moved(self, known: CodedTable, alive: IntArray) -> CodedTable:
+        """Codes of the order, and of how far it lies from that of the row before."""
+        if self._order is None:
+            return {}
+        block, step = self._block, step_of(self._name)
         if self._first:
-            codes[:] = none
-            return codes
+            self._at = self._at[alive]
+            steps = block._codes(step, pa.nulls(len(alive), pa.int64()))
+        else:
+            (name,) = block._encoding.attributes_of(step)
+            steps = {name: self._steps(name, known, len(alive))}
+            column = cast("OrderedColumn", block._column(self._order))
+            highest = column.settled(pa.array([column.max]))[0][0]  # type: ignore[attr-defined]
+            self._at = np.minimum(self._at + block._numbers(step, steps), highest)
+        declared = cast("OrderedColumn", block._column(self._order))
+        self.orders = declared.to_arrow(self._at.astype(np.int64), np.zeros(len(alive), dtype=bool))
+        self.orders = self.orders.cast(declared.arrow_type)
+        return steps | block._codes(self._order, self.orders)
+
+    def _steps(self, name: str, known: CodedTable, rows: int) -> Codes:
+        """How far rows lie from those before them; that there is none before is not among it."""
+        block = self._block
+        chain = block._model.chains[self._name]
+        local = next(each for each in chain.locals if each.attribute == name)
+        none = block._column(step_of(self._name)).layout.null
+        codes = chain.draw(local, known, rows, block._rng)
         for _ in range(TRIES):
             again = np.flatnonzero(codes == none)
             if not len(again):
                 break
-            codes[again] = self._plain(local, {name: held[again] for name, held in known.items()}, len(again))
+            held = {each: known[each][again] for each in local.given}
+            codes[again] = chain.draw(local, held, len(again), block._rng)
         codes[codes == none] = 0
         return codes
-
-    def _ordered(self, known: CodedTable, rows: int) -> CodedTable:
-        """The order itself: drawn for a first row, for others that of the row before and the step."""
-        block, name = self._block, self._order
-        assert name is not None and self._step is not None
-        column = cast("OrderedColumn", block._column(name))
-        attributes = block._encoding.attributes_of(name)
-        own: CodedTable = {}
-        chain = block._model.chains[self._name]
-        for local in chain.locals:
-            if local.attribute in attributes:
-                own[local.attribute] = self._plain(local, {**known, **own}, rows)
-        values = column.decode([own[each] for each in attributes], block._rng)
-        values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
-        numbers = column.settled(values)[0]
-        if self._at is not None:
-            highest = column.settled(pa.array([column.max]))[0][0]  # type: ignore[attr-defined]
-            moved = np.minimum(self._at + block._numbers(self._step, known), highest)
-            numbers = np.where(np.isnan(moved), numbers, moved)
-        lacking = np.isnan(numbers)
-        self._at = numbers
-        whole = np.where(lacking, column.cells.low, numbers).astype(np.int64)
-        self.orders = column.to_arrow(whole, lacking).cast(column.arrow_type)
-        return block._codes(name, self.orders)
 
     def advance(self, own: CodedTable, goes_on: IntArray) -> None:
         """The rows of parents that have another one become the rows before."""
@@ -295,20 +302,17 @@ class _Line:
                 codes = own[old][goes_on]
                 self._earlier[new] = (mapping[codes] if number == 0 else codes).astype(encoding.domain[new].dtype)
         self._first = False
-        self._at = None if self._at is None else self._at[goes_on]
+        if self._order is not None:
+            self._at = self._at[goes_on]
 
 
 def _to_before(own: Column, then: Column) -> IntArray:
     """For each code of a column, that of the same value in the row before, which may be missing as well."""
-    mapping: IntArray = np.zeros(own.layout.size, dtype=np.int64)
-    mapping[: own.layout.values] = np.arange(own.layout.values)
-    for mark in own.layout.marks:
-        mapping[own.layout.mark(mark)] = then.layout.mark(mark)
-    if own.layout.other is not None:
-        mapping[own.layout.other] = then.layout.other
-    if own.layout.hidden is not None:
-        mapping[own.layout.hidden] = then.layout.null if then.layout.hidden is None else then.layout.hidden
-    return mapping
+    marks = [then.layout.mark(mark) for mark in own.layout.marks]
+    beyond = [then.layout.other] if own.layout.other is not None and own.layout.other >= own.layout.values else []
+    hidden = [then.layout.null] if own.layout.hidden is not None else []
+    codes = [*range(own.layout.values), *marks, *beyond, *hidden]
+    return np.array([0 if code is None else code for code in codes], dtype=np.int64)
 
 
 def _joined(parts: list[_Drawn], empty: _Drawn) -> _Drawn:

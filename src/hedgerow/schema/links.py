@@ -6,6 +6,7 @@ are columns of one schema, each named TABLE.COLUMN, with some that nobody wrote 
 | column                  | of a row of TABLE                                                     |
 |-------------------------|-----------------------------------------------------------------------|
 | TABLE.rows(CHILD)       | how many rows of CHILD link to it                                     |
+| TABLE.start(CHILD)      | what `order` is in the first of them; null where there is none       |
 | TABLE.left()            | how many rows of the same parent come after it                        |
 | TABLE.step()            | by how much its `order` exceeds that of the row before it; first: null |
 | TABLE.before(COLUMN)    | what COLUMN was in the row before it; first: null                     |
@@ -129,19 +130,22 @@ def generated(schema: Schema) -> dict[str, Any]:
 
 
 def histories(schema: Schema) -> dict[str, Any]:
-    """Declarations of what the row before holds, of every column of a table whose rows have one before them."""
+    """Declarations of what the row before holds, of every column of a table whose rows have one before them, and of
+    where orders begin. They are cut as the columns are that they repeat.
+    """
     tables = schema.linked
     if tables is None:
         return {}
     data, found = schema.to_dict()["columns"], {}
     for column in schema.columns:
         table, _, own = column.partition(".")
-        if table == tables.root or column in schema.generated or own == tables.links[table].order:
+        if table == tables.root or column in schema.generated:
             continue
         missing = data[column].get("missing", False)
         none = {**missing, "": missing.get("", "missing")} if isinstance(missing, Mapping) else True
-        found[before(column)] = {key: value for key, value in data[column].items() if key != "discovered"}
-        found[before(column)]["missing"] = none
+        name = start_of(tables.parent(table), table) if own == tables.links[table].order else before(column)
+        found[name] = {key: value for key, value in data[column].items() if key != "discovered"}
+        found[name]["missing"] = none
     return {name: declared for name, declared in found.items() if name not in schema.columns}
 
 
@@ -211,7 +215,9 @@ class Tables:
         if link.parent is None:
             for key in ("link", "order", "max_per_parent"):
                 if getattr(link, key):
-                    raise key_error("root-with-link", (*path, key), "a table without `parent` is the root, which has none.")
+                    raise key_error(
+                        "root-with-link", (*path, key), "a table without `parent` is the root, which has none."
+                    )
         else:
             if link.parent not in self.links:
                 raise key_error(
@@ -220,7 +226,9 @@ class Tables:
                     f'"{link.parent}" is no table; tables: {listing(self.links)}.{suggestion(link.parent, self.links)}',
                 )
             if link.link is None:
-                raise key_error("missing-link", path, f'needs `link`, the column that names its row of "{link.parent}".')
+                raise key_error(
+                    "missing-link", path, f'needs `link`, the column that names its row of "{link.parent}".'
+                )
             if link.max_per_parent < 1:
                 raise key_error(
                     "missing-bound",
@@ -255,7 +263,9 @@ class Tables:
 
     def generated(self, columns: Iterable[str]) -> frozenset[str]:
         """The names of all columns that nobody declares."""
-        shared = [rows_of(name, child) for name in self.names for child in self.children(name)]
+        shared = [
+            each(name, child) for name in self.names for child in self.children(name) for each in (rows_of, start_of)
+        ]
         shared += [name(table) for table in self.names[1:] for name in (left_of, step_of)]
         return frozenset([*shared, *map(before, columns)])
 
@@ -269,6 +279,10 @@ class Tables:
 
 def rows_of(table: str, child: str) -> str:
     return f"{table}.rows({child})"
+
+
+def start_of(table: str, child: str) -> str:
+    return f"{table}.start({child})"
 
 
 def left_of(table: str) -> str:

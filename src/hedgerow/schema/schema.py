@@ -349,7 +349,10 @@ class Schema(BaseModel):
     def with_histories(self) -> Schema:
         """The schema of linked tables with what the row before holds beside each column; any other as it is."""
         found = histories(self)
-        return self if not found else Schema.from_dict({**(data := self.to_dict()), "columns": {**data["columns"], **found}})
+        if not found:
+            return self
+        data = self.to_dict()
+        return Schema.from_dict({**data, "columns": {**data["columns"], **found}})
 
     def table(self, name: str) -> Schema:
         """One of the tables by itself, its columns under their own names."""

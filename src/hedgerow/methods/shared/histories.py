@@ -34,10 +34,12 @@ from hedgerow.models.graphical.estimation import fit_near
 from hedgerow.models.linked import MOST_LOCAL_CELLS, Chain, LinkedModel, Local
 from hedgerow.models.model import Model
 from hedgerow.progress import Progress
-from hedgerow.schema.links import Tables, before, left_of, rows_of, step_of
+from hedgerow.schema.links import Tables, before, left_of, rows_of, start_of, step_of
 
 CHILD_WEIGHT = 3
 """A child table gets so many times the budget of the root."""
+START = 0.1
+"""Of a child table's budget, for where its orders begin."""
 ONE_WAYS, SCORES = 0.1, 0.1
 """Of a table's budget, for its columns and for the scores of pairs; the rest measures pairs."""
 PAIRS_EACH = 6
@@ -46,6 +48,8 @@ NOISE = 0.25
 """Expected noise of a pair as a part of the rows, at most: codes are merged until that is so."""
 FINEST, COARSEST = 20.0, 4.0
 """Codes that an attribute is merged into, about, at most and at least."""
+MOST_OF_PARENT = 2
+"""Attributes of the parent that one may be given, where it is given little else."""
 CERTAIN = 4.0
 """A score is believed that exceeds its noise so many times."""
 
@@ -68,11 +72,18 @@ def run(method: Method, tables: Tables, columns: Mapping[str, Marginal], curator
     root = method.run(Scope(Part(curator, whole - whole.share(1 / parts)), views[tables.root].own), progress)
     chains: dict[str, Chain] = {}
     children = tables.names[1:]
+    relations: int = method.relations  # type: ignore[attr-defined]
     for number, name in enumerate(children):
         spend = curator.remaining.share(1 / (len(children) - number))
         with progress.phase(f"measure {name}"):
-            scope = Scope(curator, views[name].attributes)
-            chains[name] = learnt(views[name], scope, spend, method.relations, progress)  # type: ignore[attr-defined]
+            parent = tables.parent(name)
+            start = columns.get(start_of(parent, name))
+            if start is not None:
+                begins = View(start, (), views[parent].own, None, {})
+                asked = spend.share(START)
+                chains[start_of(parent, name)] = learnt(begins, curator, asked, relations, progress)
+                spend -= asked
+            chains[name] = learnt(views[name], curator, spend, relations, progress)
     return LinkedModel(curator.domain, root, chains)
 
 
@@ -81,28 +92,32 @@ class View:
     """The attributes that a row of a table is drawn with."""
 
     own: Marginal
-    """Its own, in the order in which they are declared; how far it lies from the row before comes first."""
-    first: Marginal
-    """Those of them that are drawn before the others."""
+    """Its own that are drawn; how far it lies from the row before comes first."""
+    order: Marginal
+    """Its own that follow from how far it lies from the row before."""
     given: Marginal
-    """Of its parent, and how many rows follow."""
+    """Those of its parent."""
     left: str | None
+    """How many rows follow."""
     earlier: Mapping[str, str]
     """For some of its own, the attribute that holds what it was in the row before."""
+    step: str | None = None
 
     @classmethod
     def of(cls, tables: Tables, name: str, columns: Mapping[str, Marginal]) -> View:
+        aside = frozenset(map(before, columns))
+
         def held(owner: str) -> list[str]:
             own = [column for column in columns if column.partition(".")[0] == owner]
-            return [column for column in own if column not in aside | {left_of(owner)}]
+            begins = {start_of(owner, child) for child in tables.children(owner)}
+            return [column for column in own if column not in aside | begins | {left_of(owner)}]
 
-        aside = frozenset(map(before, columns))
-        own = held(name)
         if name == tables.root:
-            return cls(_attributes(own, columns), (), (), None, {})
-        parent, order = tables.parent(name), tables.links[name].order
-        first = [column for column in (step_of(name), f"{name}.{order}") if column in own]
+            return cls(_attributes(held(name), columns), (), (), None, {})
+        parent, order, step = tables.parent(name), f"{name}.{tables.links[name].order}", step_of(name)
+        own = [column for column in held(name) if column not in (order, step)]
         above = [column for column in held(parent) if column not in (step_of(parent), rows_of(parent, name))]
+        above += [column for column in [start_of(parent, name)] if column in columns]
         earlier = {
             now: then
             for column in own
@@ -110,12 +125,20 @@ class View:
             for now, then in zip(columns[column], columns[before(column)], strict=True)
         }
         (left,) = columns[left_of(name)]
-        return cls(_attributes(own, columns), _attributes(first, columns), _attributes(above, columns), left, earlier)
+        first = columns.get(step, ())
+        return cls(
+            (*first, *_attributes(own, columns)),
+            columns.get(order, ()),
+            _attributes(above, columns),
+            left,
+            earlier,
+            first[0] if first else None,
+        )
 
     @property
     def attributes(self) -> Marginal:
         left = () if self.left is None else (self.left,)
-        return (*self.own, *left, *self.earlier.values(), *self.given)
+        return (*self.own, *self.order, *left, *self.earlier.values(), *self.given)
 
 
 def _attributes(names: list[str], columns: Mapping[str, Marginal]) -> Marginal:
@@ -124,6 +147,7 @@ def _attributes(names: list[str], columns: Mapping[str, Marginal]) -> Marginal:
 
 def learnt(view: View, curator: Curator, spend: Amount, relations: int, progress: Progress) -> Chain:
     """Measure the columns of a view, score its pairs, measure those that are chosen, and fit."""
+    curator = Scope(curator, view.attributes)
     alone = spend.share(ONE_WAYS) if relations else spend
     asked = curator if relations else Scope(curator, view.own)
     one_ways = measure_one_ways(asked, alone)
@@ -162,7 +186,8 @@ def scored(view: View, curator: Curator, spend: Amount) -> dict[Marginal, float]
     domain = curator.domain
     pairs = [domain.marginal(pair) for pair in combinations(view.own, 2)]
     for name in view.own:
-        others = [*view.given, *([] if view.left is None else [view.left]), *filter(None, [view.earlier.get(name)])]
+        known = () if name == view.step else view.order
+        others = [*known, *view.given, *filter(None, [view.left, view.earlier.get(name)])]
         pairs += [domain.marginal((name, other)) for other in others]
     candidates = [Candidate(MarginalQuery(domain, pair)) for pair in pairs]
     noise = curator.noise(spend, [2.0] * len(pairs))[0].scale * 2
@@ -176,27 +201,25 @@ def chosen(view: View, domain: Domain, scores: Mapping[Marginal, float], relatio
     def score(one: str, other: str) -> float:
         return scores.get(domain.marginal((one, other)), 0.0)
 
-    order = list(view.first)
+    order = [] if view.step is None else [view.step]
     waiting = [name for name in view.own if name not in order]
+    drawn: list[str] = []
     while waiting:  # the one that tells most of the others, then whatever is closest to one that is drawn
-        drawn = [name for name in order if name not in view.first]
-        best = max(
-            waiting,
-            key=lambda name: max(score(name, other) for other in drawn)
-            if drawn
-            else sum(score(name, other) for other in waiting if other != name),
-        )
-        order.append(best)
+        told = {name: [score(name, other) for other in drawn or waiting if other != name] for name in waiting}
+        best = max(waiting, key=lambda name: max(told[name]) if drawn else sum(told[name]))
+        drawn.append(best)
         waiting.remove(best)
+    order += drawn
     given: dict[str, Marginal] = {}
     for number, name in enumerate(order):
         kinds = [
             [view.earlier[name]] if name in view.earlier else [],
             [] if view.left is None else [view.left],
-            order[:number],
-            list(view.given),
+            [] if name == view.step else [*view.order, *order[:number]],
         ]
         best_of = [max(kind, key=lambda other: score(name, other)) for kind in kinds if kind]
+        room = min(MOST_OF_PARENT, relations - len(best_of))
+        best_of += sorted(view.given, key=lambda other: -score(name, other))[: max(1, room)]
         certain = [other for other in best_of if score(name, other) > CERTAIN]
         kept = sorted(certain, key=lambda other: -score(name, other))[:relations]
         while domain.cells((name, *kept)) > MOST_LOCAL_CELLS:

@@ -20,7 +20,7 @@ from hedgerow.private.exact import Exact, ExactCounts, SparseCounts
 from hedgerow.private.kinship import Kept, kept_rows
 from hedgerow.private.sources.source import BATCH_ROWS, Source, by_person
 from hedgerow.schema import Encoding, Schema
-from hedgerow.schema.links import before, left_of, rows_of, step_of
+from hedgerow.schema.links import before, left_of, rows_of, start_of, step_of
 from hedgerow.schema.ordered import OrderedColumn
 
 
@@ -31,7 +31,9 @@ class LinkedEngine:
     codes each view has as many tables as its rows have weights, and a count is the weighted sum of theirs.
     """
 
-    def __init__(self, schema: Schema, sources: Mapping[str, Source], *, bounding_key: bytes | None = None, memory: int):
+    def __init__(
+        self, schema: Schema, sources: Mapping[str, Source], *, bounding_key: bytes | None = None, memory: int
+    ):
         assert schema.linked is not None
         self._schema, self._tables = schema, schema.linked
         self._sources = sources
@@ -171,7 +173,18 @@ class LinkedEngine:
         for child in self._tables.children(name):
             if column == rows_of(name, child):
                 return pa.array(np.bincount(self._kept[child].parent, minlength=len(kept.rows))[rows])
+            if column == start_of(name, child):
+                return self._starts(child, len(kept.rows), rows)
         return _one(self._read[name].column(own).take(pa.array(kept.rows[rows])))
+
+    def _starts(self, child: str, parents: int, rows: IntArray) -> pa.Array:
+        """The order of the first child of each of these rows; null where there is none."""
+        kept, order = self._kept[child], self._tables.links[child].order
+        heads = np.flatnonzero(kept.first)
+        place: IntArray = np.full(parents, -1, dtype=np.int64)
+        place[kept.parent[heads]] = kept.rows[heads]
+        found = place[rows]
+        return _one(self._read[child].column(order).take(pa.array(found, mask=found < 0)))
 
     @property
     def _schema_generated(self) -> frozenset[str]:
@@ -193,7 +206,9 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
     return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
 
 
-def open_tables(table: Any, schema: Schema, *, bounding_key: bytes | None = None, memory: int = 4 << 30) -> LinkedEngine:
+def open_tables(
+    table: Any, schema: Schema, *, bounding_key: bytes | None = None, memory: int = 4 << 30
+) -> LinkedEngine:
     """An engine for linked tables: a folder with a file of each, or a mapping from their names to frames or paths."""
     from pathlib import Path
 
@@ -221,7 +236,9 @@ def open_tables(table: Any, schema: Schema, *, bounding_key: bytes | None = None
 def _file(folder: Any, name: str) -> Any:
     """The one file, or folder of Parquet files, of a table."""
     if not folder.is_dir():
-        raise TableError("no-such-folder", f'"{folder}" is not a folder; linked tables are a folder with a file for each.')
+        raise TableError(
+            "no-such-folder", f'"{folder}" is not a folder; linked tables are a folder with a file for each.'
+        )
     found = sorted(path for path in folder.iterdir() if path.name.partition(".")[0] == name)
     if len(found) != 1:
         said = "none" if not found else listing(path.name for path in found)
