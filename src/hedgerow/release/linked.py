@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import zipfile
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
@@ -13,6 +16,7 @@ from hedgerow.errors import OptionError
 from hedgerow.models.linked import LinkedModel
 from hedgerow.models.model import block_rng
 from hedgerow.release.bundle import MOST_ROWS, Release
+from hedgerow.release.files import write_table
 from hedgerow.schema.arrays import FloatArray
 from hedgerow.schema.links import before, left_of, rows_of, start_of, step_of
 from hedgerow.schema.ordered import OrderedColumn
@@ -104,6 +108,30 @@ class LinkedRelease(Release):
 
     def batches(self, *_: Any, **__: Any) -> NoReturn:
         self._refuse("batches")
+
+
+def write_tables(folder: Path, release: LinkedRelease, rows: int | None, seed: int, *, replace: bool) -> dict[str, int]:
+    """A CSV file for each table; returns the rows of each. Every file is there whole or not at all."""
+    assert release.schema.linked is not None
+    warning = " ".join(release.certificate.statements()) if release.certificate.void else None
+    wanted = release.estimated_rows if rows is None else rows
+    only = release.block_of(wanted, seed, 0) if wanted <= BLOCK_UNITS else None
+    written = {}
+    for name in release.schema.linked.names:
+        first = release.block_of(0, seed, 0)[name].schema
+        blocks = release.blocks(wanted, seed) if only is None else [only]  # the same ones for every table
+        drawn = (block[name] for block in blocks)
+        written[name] = write_table(folder / f"{name}.csv", first, drawn, warning, replace=replace)
+    return written
+
+
+def holds_links(path: Path) -> bool:
+    """Whether a file is a release of linked tables, as far as its schema says; whatever else it is shows elsewhere."""
+    try:
+        with zipfile.ZipFile(path) as file:
+            return bool(json.loads(file.read("schema.json")).get("tables"))
+    except (OSError, KeyError, ValueError, AttributeError, zipfile.BadZipFile, RuntimeError, NotImplementedError):
+        return False
 
 
 class _Drawn:

@@ -236,7 +236,13 @@ class Request:
     def _check_linked(self, method: Method) -> None:
         """What cannot be done with linked tables yet is refused, and not left out in silence."""
         refuse_unlinked(method)
-        given = {"--public": self.public, "--rows": self.rows or (self.outputs and self.outputs.rows)}
+        page = None if self.outputs is None else self.outputs.page
+        rows = self.rows if self.outputs is None else self.outputs.rows
+        if self.outputs is not None and not self.outputs.tables:
+            raise OptionError(
+                "output-not-a-folder", f'linked tables are written into a folder; "{self.outputs.table}" has an ending.'
+            )
+        given = {"--public": self.public, "--rows": rows, "--report": page}
         for name, value in given.items():
             if value is not None:
                 raise OptionError("not-with-tables", f"{name} cannot be used with linked tables yet; leave it out.")
