@@ -103,15 +103,16 @@ def _linked(
     from hedgerow.run.outputs import check_outputs
 
     loaded = LinkedRelease.load(release, **trust._asdict())
-    assert isinstance(loaded, LinkedRelease) and loaded.schema.linked is not None
+    assert isinstance(loaded, LinkedRelease)
+    assert loaded.schema.linked is not None
     with writing(out):
         out.mkdir(exist_ok=True)
     paths = [(out / f"{name}.csv", TABLE_SUFFIXES) for name in loaded.schema.linked.names]
     check_outputs(paths, {"release": release}, overwrite=overwrite)
     with progress.phase("draw rows"):
         written = write_tables(out, loaded, rows, seed, replace=overwrite)
-    for name, count in written.items():
-        print(f"{out / name}.csv: {counted(count, 'synthetic row')}")
+    for name, drawn in written.items():
+        print(f"{out / name}.csv: {counted(drawn, 'synthetic row')}")
 
 
 def _tables(

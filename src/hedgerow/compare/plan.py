@@ -172,7 +172,7 @@ class Plan:
         """The schema of all cells."""
         from hedgerow.schema import Schema
 
-        return Schema.load(self.schema).with_file(self.file)
+        return Schema.load(self.schema).unlinked("compare").with_file(self.file)
 
     @cached_property
     def judged(self) -> dict[str, Any]:

@@ -1,9 +1,8 @@
 """A model of linked tables: one of the root's rows, and for every other table a chain that draws its rows one by one.
 
 A chain draws the attributes of a row in turn, each given a few others: of the parent, of the row before, of the row
-itself as far as it is drawn. For each there is a small model of just these attributes, which all pairs of them were
-measured for, and what is drawn follows its distribution given the others, exactly. No attribute is drawn in the light of
-what is given of another one, so that what was measured of a pair comes back as it was measured.
+itself as far as it is drawn. For each there is a small model of just these attributes, and what is drawn follows its
+distribution given the others, exactly. No attribute is drawn in the light of what is given of another one.
 """
 
 from __future__ import annotations

@@ -6,13 +6,13 @@ within a unit. A row whose link names no such row is left out, and so is one who
 on several units through a key that they share counts in each of them as if the others were not there.
 
 Of the rows of one parent at most `max_per_parent` stay, on every level, before anything is counted: those with the
-smallest hashes, or, where they have an order, one contiguous stretch of it whose start a keyed hash chooses. The hash of
-a row is the MD5 of
+smallest hashes, or, where they have an order, one contiguous stretch of it whose start a keyed hash chooses. The hash
+of a row is the MD5 of
 
-    KEY|UNIT|VALUE|VALUE|…
+    KEY|UNIT|VALUES
 
-KEY is the secret key and UNIT the bytes that spell the unit (`hedgerow.private.identity`), both in hexadecimal; VALUE the
-row's declared columns as text, in hexadecimal, nothing where there is none. All of it depends on the key and on the
+KEY is the secret key, UNIT the bytes that spell the unit (`hedgerow.private.identity`), VALUES the row's columns as
+text with | between them, nothing where there is none; all in hexadecimal. Everything depends on the key and on the
 unit's own rows, so adding or removing a unit changes nothing about another one.
 
 In the view of a table a row weighs ⌊parts / n⌋, n being the rows of that table in its unit that stay. So a unit weighs

@@ -122,10 +122,10 @@ class Certificate:
         if self.tables:
             root, *others = self.tables
             said.append(
-                f"A unit is a key of {root}, with the row of {root} that has it and all rows of {', '.join(others)} that "
-                "link to it, directly or through others. Rows beyond the bounds of the schema, of a key that occurs "
-                "twice, and those that link to nothing were left out before anything was counted. In every question "
-                f"the rows of one unit weigh {self.rows_per_person:,} parts together, at most, and that is what it moves."
+                f"A unit is a key of {root}: the row of {root} that has it, and all rows of {', '.join(others)} that "
+                "link to it, directly or through others. Rows beyond the bounds of the schema, further rows with the "
+                "same key, and those that link to nothing were left out before anything was counted. In every question "
+                f"the rows of one unit weigh {self.rows_per_person:,} parts together, at most; that is what it moves."
             )
         elif self.person:
             said.append(

@@ -52,12 +52,12 @@ class LinkedRelease(Release):
         if self.certificate.void or self.rows_are_noise or delta * self.estimated_rows <= 1:
             return []
         return [
-            f"δ = {delta:g} is more than 1 divided by the estimated number of units, {self.estimated_rows:,}: publishing "
-            "one of them as it is would keep it."
+            f"δ = {delta:g} is more than 1 divided by the estimated number of units, {self.estimated_rows:,}: "
+            "publishing one of them as it is would keep it."
         ]
 
     def sample(self, rows: int | None = None, seed: int = 0, *, where: str | None = None) -> dict[str, pa.Table]:
-        """A table for each name, `rows` of them at the root (default: the noisy estimate of how many units there are)."""
+        """A table for each name, with so many rows of the root (default: the noisy estimate of their number)."""
         if where is not None:
             self._refuse("where")
         if rows is not None and rows < 0:

@@ -315,6 +315,7 @@ class Checked:
     def rehearsal(self, rows: int, progress: Progress | None = None) -> Release:
         """What would be asked of as many made-up rows, at what noise; the table is not opened, nothing is spent."""
         with unread():
+            self.schema.unlinked("--dry-run")
             return rehearse(self._run(progress or Progress(self.request.limits)), rows)
 
     def _run(self, progress: Progress) -> Run:

@@ -346,6 +346,15 @@ class Schema(BaseModel):
         """Columns of linked tables that nobody declared: they say how rows hang together."""
         return frozenset() if self.linked is None else frozenset(self.columns) & self.linked.generated(self.columns)
 
+    def unlinked(self, what: str) -> Schema:
+        """This schema, where it is of one table; something that is not there for several is refused."""
+        if self.linked is not None:
+            raise SchemaError(
+                "not-for-linked-tables",
+                f"{what} is not there for linked tables yet; synth, sample and verify are.",
+            )
+        return self
+
     def with_histories(self) -> Schema:
         """The schema of linked tables with what the row before holds beside each column; any other as it is."""
         found = histories(self)

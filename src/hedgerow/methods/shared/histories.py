@@ -1,11 +1,14 @@
 """Linked tables: the root by the method itself, every other table as a chain of small models.
 
-A row of a child table is drawn attribute by attribute. Each is given up to four others, the best of their kinds: what it
-was in the row before, how many rows of the same parent follow, an attribute of the same row that is drawn already, and
-one of the parent. Which attributes those are is read off noisy scores: the L1 distance of every pair that is possible
-from independence, for one amount. All pairs among an attribute and its four are then measured, all of a table's in one
-stack, and a small model is fitted to them. Given the parent and the row before, pairs of *those* are measured too, where
-both matter to an attribute: left out, they would be taken for independent, and what both say of it be counted twice.
+A row of a child table is drawn attribute by attribute. Each is given up to four others, the best of their kinds: what
+it was in the row before, how many rows of the same parent follow, an attribute of the same row that is drawn already,
+and one of the parent. Which attributes those are is read off noisy scores: the L1 distance of every pair that is
+possible from independence, for one amount. All pairs among an attribute and its four are then measured, all of a
+table's in one stack, and a small model is fitted to them. Pairs of what is *given* are among them: left out, they would
+be taken for independent, and what both say of the attribute be counted twice.
+
+Where a table has an order, how far a row lies from the one before is drawn first, and its order follows; where orders
+begin is an attribute that is drawn for each parent.
 
 Everything is asked of views in which the rows of a unit weigh `parts` together (`hedgerow.schema.links`), so every
 sensitivity is that of any other run.

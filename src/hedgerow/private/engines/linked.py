@@ -42,7 +42,7 @@ class LinkedEngine:
         self._read: dict[str, pa.Table] = {}
         self._kept: dict[str, Kept] = {}
         self._views: dict[str, list[tuple[int, ArrowEngine]]] = {}
-        self._domains: dict[str, Domain] = {}
+        self._generated = schema.linked.generated(schema.columns)
 
     def header(self) -> tuple[str, ...]:
         return tuple(f"{name}.{column}" for name, source in self._sources.items() for column in source.header())
@@ -157,7 +157,7 @@ class LinkedEngine:
         rows: IntArray = np.arange(len(kept.rows))[part]
         if owner != name:
             return self._own(owner, own, kept.parent[rows])
-        if own.startswith("before(") and column in self._schema_generated:
+        if own.startswith("before(") and column in self._generated:
             prior = self._own(name, own[len("before(") : -1], np.maximum(rows - 1, 0))
             return pc.if_else(pa.array(kept.first[rows]), pa.scalar(None, prior.type), prior)
         return self._own(name, own, rows)
@@ -185,10 +185,6 @@ class LinkedEngine:
         place[kept.parent[heads]] = kept.rows[heads]
         found = place[rows]
         return _one(self._read[child].column(order).take(pa.array(found, mask=found < 0)))
-
-    @property
-    def _schema_generated(self) -> frozenset[str]:
-        return self._tables.generated(self._schema.columns)
 
 
 class _Columns:
