@@ -44,7 +44,7 @@ def outcome(name: str, epsilon: float) -> dict[str, float]:
     release = hr.synthesize(rows, schema, hr.Budget(epsilon, DELTA))
     encoding = release.encoding
     real = encoding.encode(pa.Table.from_pandas(rows, preserve_index=False))
-    made = encoding.encode(release.sample())
+    made = encoding.read_back(release.sample())
     far = {f"tvd{k}": float(marginal_distances(real, made, encoding.domain, k, most=400).mean()) for k in (1, 2, 3)}
     return {**far, "rows": len(rows)}
 

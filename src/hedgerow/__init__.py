@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hedgerow.models.fitted import Fitted, fit
     from hedgerow.models.graphical.noisy import noisy
     from hedgerow.release.bundle import Release
-    from hedgerow.run import synthesize
+    from hedgerow.run import confirm, synthesize
     from hedgerow.schema import Schema
 
 __version__ = "0.1.0"
@@ -32,6 +32,7 @@ __all__ = [
     "Release",
     "Schema",
     "__version__",
+    "confirm",
     "fit",
     "methods",
     "noisy",
@@ -42,6 +43,7 @@ _LAZY = {
     "Fitted": ("hedgerow.models.fitted", "Fitted"),
     "Release": ("hedgerow.release.bundle", "Release"),
     "Schema": ("hedgerow.schema", "Schema"),
+    "confirm": ("hedgerow.run", "confirm"),
     "fit": ("hedgerow.models.fitted", "fit"),
     "noisy": ("hedgerow.models.graphical.noisy", "noisy"),
     "synthesize": ("hedgerow.run", "synthesize"),

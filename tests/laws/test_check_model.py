@@ -56,6 +56,8 @@ MODELS = {
     "segments": lambda: release(hr.methods.build("dpsyn", {"segments": "year"})),
     "adjusted": adjusted,
     "joined": joined,
+    "updated": lambda: release("privsyn:paper"),
+    "network": lambda: release("privbayes"),
     "trees": lambda: release(RDT(trees=2, height=2, sweeps=1)),
 }
 

@@ -16,7 +16,7 @@ from hedgerow.schema.arrays import FloatArray
 ALIKE = 1e-9
 """Influences that differ by less, as a part of the largest, are the same."""
 
-Basis: TypeAlias = Literal["measured", "modelled", "assumed"]
+Basis: TypeAlias = Literal["measured", "modelled", "assumed", "confirmed"]
 
 
 class Grounds:

@@ -15,6 +15,7 @@ from hedgerow.compare.origin import Origin, digest_of, digest_of_table, origin, 
 from hedgerow.errors import OptionError
 from hedgerow.methods.method import Method
 from hedgerow.private.engines.elsewhere import engine_elsewhere
+from hedgerow.private.sources.sameness import refuse_as_public
 from hedgerow.progress import Limits
 from hedgerow.run.request import Request, chosen_method
 
@@ -172,7 +173,8 @@ class Plan:
         """The schema of all cells."""
         from hedgerow.schema import Schema
 
-        return Schema.load(self.schema).unlinked("compare").with_file(self.file)
+        schema = Schema.load(self.schema, lambda path: refuse_as_public(path, self.table))
+        return schema.unlinked("compare").with_file(self.file)
 
     @cached_property
     def judged(self) -> dict[str, Any]:

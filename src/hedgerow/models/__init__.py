@@ -18,9 +18,11 @@ _KINDS = {
     "histograms": "hedgerow.models.histograms:Histograms",
     "joined": "hedgerow.models.joined:Joined",
     "linked": "hedgerow.models.linked:LinkedModel",
+    "network": "hedgerow.models.network:BayesianNetwork",
     "records": "hedgerow.models.records:Records",
     "segments": "hedgerow.models.segments:Segments",
     "trees": "hedgerow.models.forests:RandomTrees",
+    "updated": "hedgerow.models.records:Updated",
 }
 
 

@@ -53,7 +53,7 @@ class Target:
         return cls(marginal, counts / counts.sum())
 
 
-class _FromRows(FromMarginals):
+class FromRows(FromMarginals):
     """Marginals of rows that are drawn once."""
 
     @property
@@ -77,7 +77,7 @@ class _FromRows(FromMarginals):
         return self.total * shares_of(self._reference, self.domain, marginal)
 
 
-class Records(_FromRows):
+class Records(FromRows):
     """Every draw makes rows afresh: columns from the targets' one-way shares, gradual updates, exchanges.
 
     So any number of rows comes from the stored targets. The update settles one marginal at a time and disturbs the
@@ -85,6 +85,7 @@ class Records(_FromRows):
     """
 
     kind = "records"
+    exchanges = EXCHANGES
 
     def __init__(self, domain: Domain, targets: Sequence[Target], total: float):
         _check(domain, targets)
@@ -101,7 +102,7 @@ class Records(_FromRows):
         return self._total
 
     def draw(self, rows: int, rng: np.random.Generator) -> CodedTable:
-        return self.made(rows, rng, ITERATIONS, EXCHANGES)
+        return self.made(rows, rng, ITERATIONS, self.exchanges)
 
     def made(self, rows: int, rng: np.random.Generator, iterations: int, exchanges: int) -> CodedTable:
         """Rows after so many updates and exchanges; without any, columns by themselves."""
@@ -134,11 +135,18 @@ class Records(_FromRows):
         codes = sum(attribute.size for attribute in domain)
         # every iteration counts every target twice and shares out its cells by bisection
         stored.take(memory=16 * codes, steps=20 * codes + 120 * ITERATIONS * cells, rows=6 * ITERATIONS * held)
-        stored.take(rows=EXCHANGES * (len(domain) + 4 * held))
+        stored.take(rows=cls.exchanges * (len(domain) + 4 * held))
         return cls(domain, targets, stored.total())
 
 
-class Adjusted(_FromRows):
+class Updated(Records):
+    """The gradual update alone, as PrivSyn has it."""
+
+    kind = "updated"
+    exchanges = 0
+
+
+class Adjusted(FromRows):
     """Rows of another model, after exchanges of single values that bring them closer to targets it does not hold.
 
     An exchange leaves every column as it was. The targets should hold what the model itself knows of relations, too:

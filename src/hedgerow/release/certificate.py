@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 import platform
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ from hedgerow.curator import PRINTED
 from hedgerow.errors import HedgerowError, ReleaseError, counted
 from hedgerow.release import editions
 from hedgerow.schema.fits import looked_at
+from hedgerow.schema.subgroups import subgroup_queries
 
 if TYPE_CHECKING:
     from hedgerow.schema import Schema
@@ -57,6 +59,8 @@ ACCESSES = {
     ("discover", "discovery"),
     ("quality", "gaussian"),
     ("quality", "laplace"),
+    ("confirm", "gaussian"),
+    ("confirm", "laplace"),
 }
 """What an access may be for, and by which mechanism."""
 _LEDGER = {FORMAT: ("dataset", "hash"), editions.FIRST: ("dataset", "entry", "hash")}
@@ -241,19 +245,10 @@ def check(stated: Mapping[str, Any], answers: Sequence[Answer], schema: Schema) 
     cannot be checked from a release is whether it is the work of Hedgerow at all: a certificate is its publisher's
     statement, and a signature says whose.
     """
-    try:
-        certificate = Certificate.from_json(stated)
-        _check_text(stated)
+    with recomputing():
+        certificate = recomputed(stated)
         _check_schema(certificate, schema)
-        _check_charges(certificate)
-        _check_totals(certificate, stated)
         _check_answers(certificate, answers, schema)
-    except ReleaseError:
-        raise
-    except (HedgerowError, KeyError, TypeError, ValueError, ArithmeticError, AttributeError) as problem:
-        raise ReleaseError(
-            "certificate-unreadable", f"the certificate cannot be read or recomputed ({type(problem).__name__})."
-        ) from None
     count = len(certificate.charges)
     confirmed = [
         f"{count} {'charge' if count == 1 else 'charges'}: sensitivity, noise and cost agree",
@@ -268,6 +263,28 @@ def check(stated: Mapping[str, Any], answers: Sequence[Answer], schema: Schema) 
     else:
         confirmed.append(f"NO GUARANTEE: {certificate.void}")
     return confirmed
+
+
+@contextmanager
+def recomputing() -> Iterator[None]:
+    """What cannot be read or recomputed does not verify."""
+    try:
+        yield
+    except ReleaseError:
+        raise
+    except (HedgerowError, KeyError, TypeError, ValueError, ArithmeticError, AttributeError) as problem:
+        raise ReleaseError(
+            "certificate-unreadable", f"the certificate cannot be read or recomputed ({type(problem).__name__})."
+        ) from None
+
+
+def recomputed(stated: Mapping[str, Any]) -> Certificate:
+    """The certificate, if all that it states follows from its charges and its budget."""
+    certificate = Certificate.from_json(stated)
+    _check_text(stated)
+    _check_charges(certificate)
+    _check_totals(certificate, stated)
+    return certificate
 
 
 def _check_text(value: Any) -> None:
@@ -325,7 +342,7 @@ def _check_charges(certificate: Certificate) -> None:
         grid = charge.rows_per_person * max(charge.weights) / STEPS_PER_SENSITIVITY
         if charge.extra != (grid if charge.purpose in ("select", "score", "quality") else 0.0):
             raise ReleaseError("charge-other-rounding", f"{where} states another rounding than Hedgerow makes.")
-        if charge.purpose in ("look", "measure", "quality") and len(charge.weights) != len(charge.queries):
+        if charge.purpose in ("look", "measure", "quality", "confirm") and len(charge.weights) != len(charge.queries):
             raise ReleaseError(
                 "charge-weights", f"{where} lists {len(charge.queries)} queries but {len(charge.weights)} weights."
             )
@@ -337,6 +354,8 @@ def _check_charges(certificate: Certificate) -> None:
             raise ReleaseError("charge-late-look", f"{where} is not the first access, as a look is.")
         if charge.purpose == "quality" and number < len(certificate.charges):
             raise ReleaseError("charge-early-quality", f"{where} is not the last access, as that of quality is.")
+        if charge.purpose == "confirm" and len(certificate.charges) > 1:
+            raise ReleaseError("charge-confirms-more", f"{where} is not the only access, as one that confirms is.")
     if (certificate.drawn is not None) != (certificate.charges[-1].purpose == "quality"):
         raise ReleaseError(
             "certificate-and-draw", "the certificate names a draw that was not measured, or measured one unnamed."
@@ -389,6 +408,7 @@ def _check_answers(certificate: Certificate, answers: Sequence[Answer], schema: 
 
     column_of = {f"{column}{ENDING}": column for column in certificate.discovered}
     column_of |= {name: column for column in encoding.columns for name in encoding.attributes_of(column)}
+    within = {query.description["aggregation"]: query.description for _, query in subgroup_queries(schema, encoding)}
     looked = ((), *((name,) for name in looked_at(schema)))
     bought: set[str] = set()
     for number, (charge, answer) in enumerate(zip(certificate.charges, answers, strict=True), start=1):
@@ -399,12 +419,15 @@ def _check_answers(certificate: Certificate, answers: Sequence[Answer], schema: 
             "score": (0, False, len(charge.weights)),
             "quality": (0, False, len(charge.weights)),
             "discover": (0, False, 0),
+            "confirm": (0, False, len(charge.weights)),
         }
         if (len(answer.measurements), answer.chosen is not None, len(answer.scores)) != expected[charge.purpose]:
             raise ReleaseError("charge-other-answer", f"charge {number} ({charge.purpose}) does not fit its answer.")
         if charge.purpose == "look" and tuple(m.query.attributes for m in answer.measurements) != looked:
             raise ReleaseError("charge-other-columns", "the look asks about other columns than the schema's.")
-        if charge.purpose == "quality" and any(query != _of_now(query, sizes) for query in charge.queries):
+        if charge.purpose == "quality" and any(
+            query not in (_of_now(query, sizes), within.get(query.get("aggregation"))) for query in charge.queries
+        ):
             raise ReleaseError(
                 "charge-undeclared-attributes",
                 f"charge {number} asks about attributes that the schema does not declare.",

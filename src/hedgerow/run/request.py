@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.budget.amounts import Budget
-from hedgerow.errors import OptionError, SchemaError, suggestion, unread
+from hedgerow.errors import OptionError, suggestion, unread
 from hedgerow.methods import DEFAULT, build
 from hedgerow.methods.choice import Choice
 from hedgerow.methods.method import Method
@@ -253,12 +253,6 @@ class Request:
             raise OptionError(
                 "ledger-needs-guarantee",
                 "a ledger takes no release without a guarantee (--unsafe-noise-seed).",
-            )
-        if schema.dataset is None:
-            raise SchemaError(
-                "missing-dataset",
-                f'the schema does not name its dataset, the ledger is for "{books.dataset}". '
-                f'Hint: add "dataset: {books.dataset}" to the schema.',
             )
         if method.about.void is not None:
             raise OptionError(

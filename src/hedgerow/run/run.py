@@ -14,6 +14,7 @@ from hedgerow import __version__
 from hedgerow.budget.accounting import guarantee, whole
 from hedgerow.budget.amounts import Amount, Budget, Currency
 from hedgerow.coded.measurement import Answer
+from hedgerow.curator import Published
 from hedgerow.errors import HedgerowError, MisfitError, OptionError, standing
 from hedgerow.methods import options, refuse_unreadable
 from hedgerow.methods.method import Method
@@ -33,6 +34,7 @@ from hedgerow.progress import Progress
 from hedgerow.release.bundle import Release, release_of
 from hedgerow.release.certificate import ENDED_EARLY, PUBLIC, REHEARSAL, RULES, UNSAFE, Certificate, versions
 from hedgerow.schema.fits import Looked
+from hedgerow.schema.subgroups import subgroup_queries
 
 if TYPE_CHECKING:
     from hedgerow.coded.domain import CodedTable
@@ -149,12 +151,13 @@ class Run:
             self.budget.epsilon,
             self.rows if self.rows is not None or not schema.totals else schema.totals[0].rows,
         )
+        totals = [(table.attributes, table.counts) for table in schema.published]
         if schema.linked is None:
-            model = self.method.run(vault, self.progress)
+            model = self.method.run(Published(vault, totals) if totals else vault, self.progress)
         else:
             model = histories.run(self.method, schema.linked, columns, vault, self.progress)
-        if schema.totals:
-            model = raked(model, [(table.attributes, table.counts) for table in schema.published])
+        if totals:
+            model = raked(model, totals)
 
         def made(drawn: Mapping[str, int] | None = None) -> Release:
             certificate = Certificate(
@@ -206,7 +209,8 @@ class Run:
         rows = release.estimated_rows if self.rows is None else self.rows
         drawn = CountedRows(release.written(rows, self.seed), release.model.total)
         workload = declared_workload(self.method, vault).weights
-        vault.quality(distances_of(vault.domain, workload, self.seed), against=drawn, spend=spend)
+        within = [query for _, query in subgroup_queries(release.schema, release.encoding)]
+        vault.quality(distances_of(vault.domain, workload, self.seed, within), against=drawn, spend=spend)
         return {"rows": rows, "seed": self.seed}
 
     def _whole(self, discoveries: Discoveries, ledger: Ledger | None) -> Amount:

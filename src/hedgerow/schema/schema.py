@@ -37,14 +37,16 @@ from hedgerow.schema.rules.boundaries import boundaries
 from hedgerow.schema.rules.declared import MOST_RULES, with_lookups
 from hedgerow.schema.rules.lookup import Listed, joint, listed_leaves
 from hedgerow.schema.rules.satisfying import satisfied
+from hedgerow.schema.subgroups import MOST as MOST_SUBGROUPS
 from hedgerow.schema.totals import Table, Total, tables, with_tables
 from hedgerow.schema.weight import Weight, with_weight
 
 TODO = "TODO"
 STAND_INS = 20
 """Values or cells that stand in for a domain that is not yet discovered."""
-ACCEPTABLE = ("columns", "pairs", "worst_pair", "workload")
-"""Distances that `accept` may bound: means over columns, pairs and a workload's marginals, and the worst pair's."""
+ACCEPTABLE = ("columns", "pairs", "worst_pair", "workload", "worst_subgroup")
+"""Distances that `accept` may bound: means over columns, pairs and a workload's marginals, and those of the worst pair
+and of the worst subgroup."""
 MOST_CODES = 1 << 26
 """Values and bins of all columns together."""
 
@@ -64,6 +66,7 @@ class Schema(BaseModel):
     ignore: list[Text] = []
     max_misfits: Real = 0.2
     accept: dict[Text, Real] = {}
+    subgroups: list[Text] = []
     columns: dict[Text, AnyColumn]
     groups: list[Group] = []
     derive: dict[Text, Text] = {}
@@ -243,10 +246,30 @@ class Schema(BaseModel):
                 )
         self._check_invented()
         self._check_groups()
+        self._check_subgroups()
         self._check_rules()
         self._check_weight()
         self._check_totals()
         return self
+
+    def _check_subgroups(self) -> None:
+        values = 0
+        for number, name in enumerate(self.subgroups):
+            where = ("subgroups", number)
+            if name not in self.columns:
+                raise key_error("unknown-column", where, f'"{name}" is no column.{suggestion(name, self.columns)}')
+            column = self.columns[name]
+            if column.discovery is not None or len(column.attributes(name)) > 1:
+                raise key_error(
+                    "bad-subgroup", where, f'the values of "{name}" are not declared one by one, so they name no rows.'
+                )
+            values += column.layout.values
+        if values > MOST_SUBGROUPS:
+            raise key_error(
+                "too-many-subgroups",
+                ("subgroups",),
+                f"{values:,} values are more subgroups than can be told apart; at most {MOST_SUBGROUPS:,}.",
+            )
 
     def _check_weight(self) -> None:
         if self.weight is not None:
@@ -395,6 +418,7 @@ class Schema(BaseModel):
             "ignore": list(self.ignore),
             "max_misfits": None if self.max_misfits == 0.2 else self.max_misfits,
             "accept": dict(self.accept),
+            "subgroups": list(self.subgroups),
             "columns": {
                 name: _column_dict(self.columns[name]) if name in self.columns else plain_invented(self.invented[name])
                 for name in self.names
@@ -447,7 +471,7 @@ class Schema(BaseModel):
             strip = (*column.strip, *(self.file.strip if numeric else ()))
             if strip or (numeric and self.file.decimal != "."):
                 cleanings[name] = Cleaning(strip, self.file.decimal if numeric else None)
-        return Written(self.file, cleanings)
+        return Written(self.file, cleanings, self.kept_rules.derived)
 
     def with_file(self, given: Mapping[str, Any]) -> Schema:
         """The schema with what is said elsewhere about the table's file; that wins over what it says itself."""
@@ -481,8 +505,11 @@ class Schema(BaseModel):
 
     def with_values(self, column: str, values: Iterable[str]) -> Schema:
         """The schema with an open category closed; everything not among the values becomes "other"."""
+        return self._with_columns({column: self._closed(column, values)})
+
+    def _closed(self, column: str, values: Iterable[str]) -> dict[str, Any]:
         found = _column_dict(self._waiting(column, "values"))
-        return self._with_column(column, {**found, "values": list(values), "other": True, "discovered": True})
+        return {**found, "values": list(values), "other": True, "discovered": True}
 
     def with_cuts(
         self, column: str, cells: Mapping[str, Sequence[Sequence[Leaf]]], endings: Mapping[str, float] | None = None
@@ -492,6 +519,11 @@ class Schema(BaseModel):
         Leaves that hold nothing but values with a cell of their own are left out. `endings` is the habit of last digits
         inside leaves.
         """
+        return self._with_columns({column: self._cut(column, cells, endings)})
+
+    def _cut(
+        self, column: str, cells: Mapping[str, Sequence[Sequence[Leaf]]], endings: Mapping[str, float] | None = None
+    ) -> dict[str, Any]:
         found = self.waiting(column)
         own = found.elsewhere()
         held = {line: drawable(parts, own.get(line, ())) for line, parts in cells.items()}
@@ -499,7 +531,7 @@ class Schema(BaseModel):
         cut = {**_column_dict(self.columns[column]), **found.cut(held), "discovered": True}
         if endings and cut.get("leaves"):
             cut["endings"] = dict(endings)
-        return self._with_column(column, {key: value for key, value in cut.items() if value is not None})
+        return {key: value for key, value in cut.items() if value is not None}
 
     def _rule_starts(self, column: str) -> list[int]:
         """The steps of a column's first line at which rules tell its numbers apart."""
@@ -508,14 +540,14 @@ class Schema(BaseModel):
 
     def with_stand_ins(self, cells: int = STAND_INS) -> Schema:
         """The schema with some values or cells wherever a domain is still to be discovered."""
-        schema = self
+        found = {}
         for column, kind in self.discoveries:
             if kind == "values":
-                schema = schema.with_values(column, [f"value {number}" for number in range(cells)])
+                found[column] = self._closed(column, [f"value {number}" for number in range(cells)])
             else:
                 lines = self.waiting(column).trees().items()
-                schema = schema.with_cuts(column, {line: alike(tree.low, tree.high, cells) for line, tree in lines})
-        return schema
+                found[column] = self._cut(column, {line: alike(tree.low, tree.high, cells) for line, tree in lines})
+        return self._with_columns(found) if found else self
 
     def settled(self) -> Schema:
         """The schema with what still waits for discovery filled in by one cell: its bounds count, its cells do not."""
@@ -603,9 +635,9 @@ class Schema(BaseModel):
             raise OptionError("nothing-to-discover", f'the column "{column}" has no private {discovery} to discover.')
         return found
 
-    def _with_column(self, column: str, declaration: dict[str, Any]) -> Schema:
+    def _with_columns(self, declarations: Mapping[str, dict[str, Any]]) -> Schema:
         data = self.to_dict()
-        data["columns"][column] = declaration
+        data["columns"].update(declarations)
         return Schema.from_dict(data)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from hedgerow.private.cuts.growing import Node
-from hedgerow.schema.leaves import Leaf
+from hedgerow.schema.leaves import Leaf, reaches_out
 
 APART = 3.0
 """Neighbours whose densities differ by so many standard deviations are told apart."""
@@ -264,17 +264,21 @@ def _magnitude(node: Node) -> int:
 
 
 def _merged(leaves: Sequence[Found], least: float) -> list[list[Leaf]]:
-    """Neighbours that hold less than `least` share a cell, until it holds as much; heavier leaves stay alone."""
+    """Neighbours that hold less than `least` share a cell, until it holds as much; heavier leaves stay alone.
+
+    So do tails, of which a few rows more or less move the mean: how many they hold is asked once more, by the method.
+    """
     cells: list[list[Leaf]] = []
     held = math.inf
-    for first, last, count in leaves:
+    for place, (first, last, count) in enumerate(leaves):
         leaf = Leaf(first, last, max(1, round(count)))
-        if held < least and count < least:
+        tail = place in (0, len(leaves) - 1) and reaches_out(first, last)
+        if held < least and count < least and not tail:
             cells[-1].append(leaf)
             held += count
         else:
             cells.append([leaf])
-            held = count
+            held = math.inf if tail else count
     return cells
 
 
