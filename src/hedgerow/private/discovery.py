@@ -236,7 +236,7 @@ class Cutting:
     def settled(self, schema: Schema) -> Schema:
         """The schema with every line in cells."""
         for name, lines in self._lines.items():
-            cells = {suffix: settle(line.root) for suffix, line in lines.items() if suffix != ENDING}
+            cells = {suffix: settle(line.root, line.tree.rhythm) for suffix, line in lines.items() if suffix != ENDING}
             likely = habit(lines[ENDING].root, cells[""]) if ENDING in lines else None
             schema = schema.with_cuts(name, cells, likely)
         return schema
