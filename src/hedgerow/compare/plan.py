@@ -190,7 +190,8 @@ class Plan:
         """The schema of all cells."""
         from hedgerow.schema import Schema
 
-        return Schema.load(self.schema, lambda path: refuse_as_public(path, self.table)).with_file(self.file)
+        schema = Schema.load(self.schema, lambda path: refuse_as_public(path, self.table))
+        return schema.unlinked("compare").with_file(self.file)
 
     @cached_property
     def judged(self) -> dict[str, Any]:
