@@ -5,6 +5,11 @@
 Census rows (`ma2019` in $HEDGEROW_DATA) are released with and without the rules of their data dictionary, at the same
 budget. Counted are the rows that break a rule, the mean total variation distance of all marginals of three columns
 (numbers in fixed public bins), and the CPU seconds of the run and of drawing as many rows.
+
+    python -m bench.rules --lengths --epsilons 1,10
+
+Made-up trips are released with the rule that they end after they begin, and with their length declared and their end
+derived. Measured is the Kolmogorov distance of the lengths.
 """
 
 from __future__ import annotations
@@ -171,6 +176,7 @@ def run(method: str, epsilon: float, with_rules: bool) -> dict[str, float]:
     release = hr.synthesize(str(path), declared, hr.Budget(epsilon, DELTA), method)
     took = time.process_time() - begin
     rows = max(1, round(release.model.total))
+    release.sample(1_000)  # what is loaded once is no part of drawing
     begin = time.process_time()
     made = release.sample(100_000, seed=1)
     drew = time.process_time() - begin
@@ -191,18 +197,62 @@ def run(method: str, epsilon: float, with_rules: bool) -> dict[str, float]:
     }
 
 
+TRIPS = 20_000
+MOMENT = {"type": "datetime", "min": "2024-02-01", "max": "2024-03-02", "step": "second"}
+
+
+def trips() -> pa.Table:
+    """Moments of four weeks with the rhythm of a day, and skewed lengths of some minutes."""
+    import pyarrow as pa
+
+    rng = np.random.default_rng(0)
+    rhythm = np.array([1, 1, 1, 1, 1, 1, 3, 6, 8, 6, 4, 4, 4, 4, 5, 6, 8, 9, 7, 5, 4, 3, 2, 1])
+    hours = rng.integers(0, 28, TRIPS) * 24 + rng.choice(24, TRIPS, p=rhythm / rhythm.sum())
+    seconds = np.minimum(rng.lognormal(6.6, 0.7, TRIPS), 6 * 3600).astype(np.int64)
+    pickup = np.datetime64("2024-02-01") + (hours * 3600 + rng.integers(0, 3600, TRIPS)).astype("timedelta64[s]")
+    miles = np.round(np.minimum(seconds / 3600 * rng.normal(14, 3, TRIPS).clip(3, 40), 60), 1)
+    return pa.table({"pickup": pickup, "dropoff": pickup + seconds.astype("timedelta64[s]"), "miles": miles})
+
+
+def length(method: str, epsilon: float, derived: bool) -> dict[str, float]:
+    """One release of trips: the Kolmogorov distance of their lengths, and the mean length over the real one."""
+    import hedgerow as hr
+
+    miles = {"type": "number", "min": 0, "max": 200, "decimals": 1}
+    plain = {"columns": {"pickup": MOMENT, "dropoff": MOMENT, "miles": miles}, "rules": ["dropoff >= pickup"]}
+    lengths = {
+        "columns": {"pickup": MOMENT, "seconds": {"type": "integer", "min": 0, "max": 30 * 86_400}, "miles": miles},
+        "derive": {"dropoff": "pickup + seconds * INTERVAL '1 second'"},
+        "rules": ["dropoff <= '2024-03-02'"],
+    }
+    real = trips()
+    declared = hr.Schema.from_dict(lengths if derived else plain)
+    made = hr.synthesize(real, declared, hr.Budget(epsilon, DELTA), method).sample(TRIPS)
+    first, second = (
+        np.sort(
+            np.subtract(*(each[n].to_numpy() for n in ("dropoff", "pickup"))).astype("timedelta64[s]").astype(np.int64)
+        )
+        for each in (real, made)
+    )
+    places = np.concatenate([first, second])
+    below = [np.searchsorted(each, places, side="right") / len(each) for each in (first, second)]
+    return {"KS": float(np.abs(below[0] - below[1]).max()), "mean": float(second.mean() / first.mean())}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epsilons", default="0.1,1,10")
     parser.add_argument("--methods", default="hedge,mst,aim")
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--lengths", action="store_true", help="of made-up trips, instead of census rows")
     given = parser.parse_args()
+    measured, what = ("length", "a derived end") if given.lengths else ("run", "rules")
     for method, epsilon in itertools.product(given.methods.split(","), map(float, given.epsilons.split(","))):
-        for with_rules in (False, True):
-            found = [needed(in_a_process("bench.rules", "run", method, epsilon, with_rules)) for _ in range(given.runs)]
+        for having in (False, True):
+            found = [needed(in_a_process("bench.rules", measured, method, epsilon, having)) for _ in range(given.runs)]
             medians = {name: statistics.median(each[name] for each in found) for name in found[0]}
             said = " ".join(f"{name} {value:.4g}" for name, value in medians.items())
-            print(f"{method} ε={epsilon:g} {'with' if with_rules else 'without'} rules: {said}", flush=True)
+            print(f"{method} ε={epsilon:g} {'with' if having else 'without'} {what}: {said}", flush=True)
 
 
 if __name__ == "__main__":

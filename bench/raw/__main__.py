@@ -122,7 +122,7 @@ def page(results: Results) -> str:
         table, cells, epsilon = key.split("|")
         found = summary(results[key])
         figures = (
-            ["failed", *[""] * (len(FIGURES) - 1)]
+            [found["failed"].removeprefix("RuntimeError: "), *[""] * (len(FIGURES) - 1)]
             if "failed" in found
             else [f"{found[name]:.{digits}f}" if name in found else "–" for name, (_, digits) in FIGURES.items()]
         )

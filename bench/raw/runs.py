@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import resource
+import signal
 import subprocess
 import tempfile
 import time
@@ -26,6 +28,8 @@ QUANTILES = 50
 SPIKE = 0.015
 PEERS = Path(os.environ.get("HEDGEROW_PEERS", "HEDGEROW_PEERS-is-not-set"))
 """A folder of virtual environments, one for each peer, named as in the programs of `peers/`."""
+PATIENCE = 5
+"""CPU minutes that a peer is given for one table."""
 
 
 def measure(table: str, cells: str, epsilon: float) -> dict[str, float]:
@@ -59,7 +63,7 @@ def with_oracle_cuts(schema: hr.Schema, rows: pd.DataFrame) -> hr.Schema:
         places = schema.waiting(name).places(pa.array(rows[name]))
         lines = {line: values.astype(np.int64) for line, values in places.lines.items() if line != ENDING}
         cells = {line: [[Leaf(*leaf)] for leaf in _oracle(values)] for line, values in lines.items()}
-        schema = schema.with_cuts(name, cells)
+        schema = schema.with_cuts({name: cells})
     data = schema.to_dict()
     for column in data["columns"].values():
         column.pop("discovered", None)
@@ -100,7 +104,10 @@ def _peer(raw: Raw, peer: str, epsilon: float) -> tuple[pd.DataFrame, float]:
             capture_output=True,
             text=True,
             check=False,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (PATIENCE * 60, PATIENCE * 60)),
         )
+        if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+            raise RuntimeError(f"did not end within {PATIENCE} CPU minutes")
         if done.returncode:
             raise RuntimeError((done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1])
         times = raw.columns("date", "datetime")

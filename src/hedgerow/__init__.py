@@ -17,10 +17,11 @@ from hedgerow.progress import Limits
 
 if TYPE_CHECKING:
     from hedgerow import methods
+    from hedgerow.compare import compare_tables as compare
     from hedgerow.models.fitted import Fitted, fit
     from hedgerow.models.graphical.noisy import noisy
     from hedgerow.release.bundle import Release
-    from hedgerow.run import synthesize
+    from hedgerow.run import confirm, synthesize
     from hedgerow.schema import Schema
 
 __version__ = "0.1.0"
@@ -32,6 +33,8 @@ __all__ = [
     "Release",
     "Schema",
     "__version__",
+    "compare",
+    "confirm",
     "fit",
     "methods",
     "noisy",
@@ -42,6 +45,7 @@ _LAZY = {
     "Fitted": ("hedgerow.models.fitted", "Fitted"),
     "Release": ("hedgerow.release.bundle", "Release"),
     "Schema": ("hedgerow.schema", "Schema"),
+    "confirm": ("hedgerow.run", "confirm"),
     "fit": ("hedgerow.models.fitted", "fit"),
     "noisy": ("hedgerow.models.graphical.noisy", "noisy"),
     "synthesize": ("hedgerow.run", "synthesize"),
@@ -54,8 +58,8 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     """Heavy parts are imported when first used: `import hedgerow` stays light."""
-    if name == "methods":
-        return importlib.import_module("hedgerow.methods")
+    if name in ("compare", "methods"):
+        return importlib.import_module(f"hedgerow.{name}")
     if name not in _LAZY:
         raise AttributeError(f"module 'hedgerow' has no attribute {name!r}")
     module, attribute = _LAZY[name]

@@ -7,7 +7,7 @@ is charged before anything is counted, and returns noisy answers that carry thei
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -24,6 +24,10 @@ PRINTED = "a procedure as printed, which looks at exact counts"
 """Why a run that looked behind the curator (`hedgerow.private.unsafe`) has no guarantee."""
 
 
+ROUNDED = Noise("gaussian", 1.0)
+"""How far a count that is known exactly may lie from the model's: a row."""
+
+
 class Answers(Protocol):
     """Anything that can answer marginal queries without the data: a model, a public table, a constant."""
 
@@ -33,7 +37,10 @@ class Answers(Protocol):
 
 
 class Independence:
-    """Compare with the product of the data's own one-way marginals: the score is then PrivSyn's InDif."""
+    """Compare with the product of the data's own marginals of two parts: the score is then PrivSyn's InDif.
+
+    The parts are a candidate's `label` and its other attributes; of a pair either attribute is one.
+    """
 
 
 INDEPENDENCE = Independence()
@@ -47,6 +54,8 @@ class Candidate:
     query: MarginalQuery
     weight: float = 1.0
     penalty: float = 0.0
+    label: str = ""
+    """The attribute that stands apart where independence is scored."""
 
 
 class Pool(Protocol):
@@ -127,15 +136,15 @@ class Curator(Protocol):
         """
         ...
 
-    def select(self, candidates: Sequence[Candidate], *, against: Answers, spend: Amount) -> Candidate:
+    def select(self, candidates: Sequence[Candidate], *, against: Against, spend: Amount) -> Candidate:
         """One candidate by the exponential mechanism: the further the data are from `against`, the likelier."""
         ...
 
-    def pool(self, candidates: Sequence[Candidate], *, against: Answers) -> Pool:
+    def pool(self, candidates: Sequence[Candidate], *, against: Against) -> Pool:
         """Candidates to select from several times against the same answers; each time is charged."""
         ...
 
-    def score(self, candidates: Sequence[Candidate], *, against: Answers | Independence, spend: Amount) -> list[float]:
+    def score(self, candidates: Sequence[Candidate], *, against: Against, spend: Amount) -> list[float]:
         """Noisy scores of all the candidates for one amount."""
         ...
 
@@ -223,18 +232,16 @@ class RecodedCurator:
             for query, answer in zip(queries, measured, strict=True)
         ]
 
-    def select(self, candidates: Sequence[Candidate], *, against: Answers, spend: Amount) -> Candidate:
+    def select(self, candidates: Sequence[Candidate], *, against: Against, spend: Amount) -> Candidate:
         return candidates[self.pool(candidates, against=against).select(spend=spend)]
 
-    def pool(self, candidates: Sequence[Candidate], *, against: Answers) -> Pool:
+    def pool(self, candidates: Sequence[Candidate], *, against: Against) -> Pool:
         translated = [self._candidate(candidate) for candidate in candidates]
-        return self._base.pool(translated, against=self._answers(against, translated, candidates))
+        return self._base.pool(translated, against=self._compared(against, translated, candidates))
 
-    def score(self, candidates: Sequence[Candidate], *, against: Answers | Independence, spend: Amount) -> list[float]:
+    def score(self, candidates: Sequence[Candidate], *, against: Against, spend: Amount) -> list[float]:
         translated = [self._candidate(candidate) for candidate in candidates]
-        if not isinstance(against, Independence):
-            against = self._answers(against, translated, candidates)
-        return self._base.score(translated, against=against, spend=spend)
+        return self._base.score(translated, against=self._compared(against, translated, candidates), spend=spend)
 
     def nearest(
         self, rivals: Sequence[Answers], queries: Sequence[MarginalQuery], names: Sequence[str], *, spend: Amount
@@ -253,7 +260,10 @@ class RecodedCurator:
     def _candidate(self, candidate: Candidate) -> Candidate:
         query = self._translate(candidate.query)
         assert isinstance(query, MarginalQuery)
-        return Candidate(query, candidate.weight, candidate.penalty)
+        return replace(candidate, query=query)
+
+    def _compared(self, against: Against, translated: Sequence[Candidate], candidates: Sequence[Candidate]) -> Against:
+        return against if isinstance(against, Independence) else self._answers(against, translated, candidates)
 
     def _answers(self, against: Answers, translated: Sequence[Candidate], candidates: Sequence[Candidate]) -> Answers:
         """Answers to the translated queries are the answers to the queries they came from."""
@@ -282,6 +292,77 @@ class Part(RecodedCurator):
 
     def exchange(self) -> None:
         """There is no direct ε where a budget is shared."""
+
+    def _translate(self, query: Query) -> Query:
+        return query
+
+
+class Scope(RecodedCurator):
+    """The same curator for somebody who asks about some of the attributes alone."""
+
+    def __init__(self, base: Curator, names: Marginal):
+        super().__init__(base, Recoding(base.domain, {}))
+        self._domain = Domain(base.domain[name] for name in base.domain.marginal(names))
+        self._columns = {column: held for column, held in base.columns.items() if set(held) <= set(names)}
+
+    @property
+    def columns(self) -> Mapping[str, Marginal]:
+        return self._columns
+
+    @property
+    def public(self) -> CodedTable | None:
+        return None
+
+    def _translate(self, query: Query) -> Query:
+        return query
+
+
+class Published(RecodedCurator):
+    """The same curator where some marginals were published before: they are answered by the public tables, for nothing,
+    and what they would have cost goes to the queries that they are asked with.
+
+    Public tables may count other rows than the private ones, so what they tell is shares of the noisy number of rows.
+    """
+
+    def __init__(self, base: Curator, totals: Sequence[tuple[Marginal, IntArray]]):
+        super().__init__(base, Recoding(base.domain, {}))
+        self._totals = totals
+        self._rows = float(totals[0][1].sum())
+
+    def total(self, *, spend: Amount) -> Measurement:
+        measured = self._base.total(spend=spend)
+        self._rows = max(1.0, measured.total)
+        return measured
+
+    def measure(
+        self,
+        queries: Sequence[Query],
+        *,
+        spend: Amount,
+        weights: Sequence[float] | None = None,
+        keep: Sequence[Threshold] | None = None,
+    ) -> list[Measurement]:
+        if keep is not None:
+            return self._base.measure(queries, spend=spend, weights=weights, keep=keep)
+        told = [self._told(query) for query in queries]
+        asked = [index for index, answer in enumerate(told) if answer is None]
+        if asked:
+            heavy = None if weights is None else [weights[index] for index in asked]
+            measured = self._base.measure([queries[index] for index in asked], spend=spend, weights=heavy)
+            for index, answer in zip(asked, measured, strict=True):
+                told[index] = answer
+        return [answer for answer in told if answer is not None]
+
+    def _told(self, query: Query) -> Measurement | None:
+        """The answer of a public table that holds the query's attributes."""
+        if not isinstance(query, MarginalQuery) or not query.attributes:
+            return None
+        for marginal, counts in self._totals:
+            if set(query.attributes) <= set(marginal):
+                rest = tuple(axis for axis, name in enumerate(marginal) if name not in query.attributes)
+                shares = counts.sum(axis=rest).reshape(-1) / counts.sum()
+                return Measurement(query, np.rint(query.aggregate(self._rows * shares)).astype(np.int64), ROUNDED)
+        return None
 
     def _translate(self, query: Query) -> Query:
         return query

@@ -20,7 +20,7 @@ from hedgerow.private import mechanisms
 from hedgerow.private.exact import Exact
 
 
-@pytest.mark.parametrize("name", methods.names())
+@pytest.mark.parametrize("name", [*methods.names(), *methods.published()])
 def test_every_method_keeps_every_law(name):
     check_method(methods.build(name))
 

@@ -14,6 +14,7 @@ from hedgerow.foreign import fault
 from hedgerow.models.graphical.inference import TooLargeError
 from hedgerow.private.evaluate import find
 from hedgerow.schema.kinds import NotAllowedError
+from refusals import code_in
 
 UNSEEN = "\u202e\u2066\u200f\u061c\x00\x1b\n\r\t\x7f\x9b\u2028\ufeff\u00ad\ud800"
 
@@ -88,3 +89,32 @@ def test_the_command_says_the_code_first(tmp_path, hedgerow):
     assert done.err.startswith("hedgerow [no-such-release]: ")
     assert (done.code, done.refusal) == (2, "no-such-release")
     assert hedgerow("smaple").refusal == "usage"
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        ("rules: [a < 3, b < 3, a > 5]", "rules-clash"),
+        ("rules: [a > 9]", "unsatisfiable-rule"),
+        ("rules: [ab > 3]", "unknown-column"),
+        ("rules: [a >> 3]", "unknown-operator"),
+        ("rules: [a > ]", "bad-condition"),
+        ("derive: {c: d + 1, d: c + 1}\nrules: [c > 0]", "recursive-derive"),
+        ("rules: ['" + " OR ".join(f"{name} IN (1, 3, 5, 7)" for name in "abcdefg") + "']", "huge-rule"),
+        (f"rules: {['a < 9'] * 1001}", "huge-rules"),
+        ("rules: ['" + "(" * 4000 + "a > 1" + ")" * 4000 + "']", "condition-too-deep"),
+        ("totals: [{table: [[1, 5]], columns: [a]}, {table: [[1, 4]], columns: [b]}]", "totals-disagree"),
+    ],
+)
+def test_rules_that_cannot_be_kept_end_a_command_with_one_sentence(hedgerow, tmp_path, said, code):
+    """Exit code 2, nothing written, nothing of the ledger spent."""
+    columns = "".join(f"  {name}: {{type: integer, min: 0, max: 9}}\n" for name in "abcdefg"[: 7 if "g" in said else 2])
+    (tmp_path / "s.yaml").write_text(f"dataset: t\ncolumns:\n{columns}{said}\n")
+    (tmp_path / "t.csv").write_text("a,b,c,d,e,f,g\n" if "g" in said else "a,b\n")
+    hedgerow("ledger", "create", "t.ledger", "--dataset", "t", "--epsilon", 5)
+    before = (tmp_path / "t.ledger").read_bytes()
+    done = hedgerow("synth", "t.csv", "-s", "s.yaml", "-e", 1, "-o", "out.csv", "--ledger", "t.ledger")
+    assert (done.code, code_in(done.err)) == (2, code)
+    assert len(done.err.strip().splitlines()) == 1
+    assert (tmp_path / "t.ledger").read_bytes() == before
+    assert not (tmp_path / "out.csv").exists()

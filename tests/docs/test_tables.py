@@ -35,6 +35,10 @@ def test_every_method_is_found_by_its_file_and_listed_with_its_page():
     for name in methods.names():
         assert f"| [`{name}`]({name}.md)" in index
     assert {path.stem for path in (DOCS / "understand" / "methods").glob("*.md")} == {"index", *methods.names()}
+    for name in methods.published():
+        assert methods.find(name).about.name == name
+        assert name.partition(":")[0] in methods.names()
+    assert sorted(first_column("understand/methods/index.md", "## As published")) == sorted(methods.published())
     with pytest.raises(AttributeError):
         _ = methods.Nothing
 

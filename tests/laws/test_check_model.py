@@ -64,6 +64,8 @@ MODELS = {
     "adjusted": adjusted,
     "joined": joined,
     "tilted": tilted,
+    "updated": lambda: release("privsyn:paper"),
+    "network": lambda: release("privbayes"),
     "trees": lambda: release(RDT(trees=2, height=2, sweeps=1)),
 }
 

@@ -13,13 +13,14 @@ from hedgerow.audit.method import Pair, replay_pair
 from hedgerow.coded.domain import Attribute, Domain
 from hedgerow.coded.measurement import Measurement, Noise
 from hedgerow.methods.independent import Independent
-from hedgerow.private.cuts.growing import MOST_RUNS, Growing
+from hedgerow.private.cuts.growing import MOST_RUNS, Growing, Node
 from hedgerow.private.cuts.settling import settle
 from hedgerow.private.engines import open_engine
 from hedgerow.private.exact import SparseCounts
 from hedgerow.release.bundle import verify
+from hedgerow.schema.leaves import Leaf, Leaves
 from hedgerow.schema.probing import Probing
-from hedgerow.schema.trees import Decimal
+from hedgerow.schema.trees import Block, Decimal
 
 SCHEMA = """
 columns:
@@ -32,6 +33,11 @@ def cut(
     values: np.ndarray, low: int, high: int, scale: float = 10.0, seed: int = 0
 ) -> list[list[tuple[int, int, int]]]:
     """The cells of one line, noise of a given scale on every level."""
+    return [[tuple(leaf) for leaf in cell] for cell in settle(grown(values, low, high, scale, seed))]
+
+
+def grown(values: np.ndarray, low: int, high: int, scale: float, seed: int) -> Node:
+    """Its tree."""
     rng = np.random.default_rng(seed)
     line = Growing("x", Decimal(low, high))
     while line.levels_left:
@@ -43,7 +49,60 @@ def cut(
         query = line.query(Domain([Attribute("x", len(starts) + 1)]))
         noisy = np.rint(query.aggregate(exact) + rng.normal(0, scale, query.cells)).astype(np.int64)
         line.answer(Measurement(query, noisy, Noise("gaussian", scale)))
-    return [[tuple(leaf) for leaf in cell] for cell in settle(line.root)]
+    return line.root
+
+
+def test_every_level_counts_the_whole_line_and_what_stays_whole_gets_surer():
+    values = np.random.default_rng(0).gamma(2, 900, 20_000).astype(np.int64)
+    root = grown(values, 0, 10**6, 20.0, 0)
+
+    def unsplit(node: Node) -> list[Node]:
+        return [leaf for part in node.parts for leaf in unsplit(part)] if node.parts else [node]
+
+    front = unsplit(root)
+    assert [node.block.low for node in front[1:]] == [node.block.high + 1 for node in front[:-1]]
+    assert (front[0].block.low, front[-1].block.high) == (0, 10**6)
+    once = max(node.variance for node in front)
+    counted = {round(once / node.variance, 6) for node in front}
+    assert counted == set(range(1, len(counted) + 1))
+    assert len(counted) > 3
+
+
+def test_what_is_doubtful_at_first_is_found_by_counting_again():
+    values = np.append(np.zeros(6_000, np.int64), np.full(200, 576))
+    found = [leaves(cut(values, 0, 10**6, scale=60.0, seed=seed)) for seed in range(10)]
+    assert sum(each[-1][0] <= 576 <= each[-1][1] for each in found) >= 6
+
+
+def test_a_tail_has_a_cell_of_its_own_and_thins_out_as_the_rows_before_it_do():
+    """Steep and slow: the same leaf is drawn from by what lies before it."""
+    steep, slow = ([[Leaf(50, 99, weight)], [Leaf(100, 999, 1_000)]] for weight in (15_000, 1_000))
+    rng = np.random.default_rng(0)
+    means = [Leaves(cells, 0, 999).draw(np.ones(20_000, np.int64), None, rng).mean() for cells in (steep, slow)]
+    exact = [(100 - 100**4 / 1000**3) * (4 / 3) / (1 - 100**4 / 1000**4), 100 * math.log(10) / (1 - 0.1)]
+    assert means == pytest.approx(exact, rel=0.02)
+    mirrored = [[Leaf(-999, -100, 1_000)], [Leaf(-99, -50, 15_000)]]
+    drawn = Leaves(mirrored, -999, 0).draw(np.zeros(20_000, np.int64), None, rng)
+    assert drawn.mean() == pytest.approx(-exact[0], rel=0.02)
+    values = np.random.default_rng(3).lognormal(5, 1.2, 20_000).astype(np.int64)
+    for seed in range(5):
+        last = cut(values, 0, 10**9, scale=60.0, seed=seed)[-1]
+        assert len(last) == 1 or last[-1][1] < 2 * last[-1][0]
+
+
+def test_a_leaf_that_stands_apart_is_no_tail_of_what_lies_before_it():
+    apart = Leaves([[Leaf(0, 0, 9_000)], [Leaf(100, 999, 200)]], 0, 10**6)
+    drawn = apart.draw(np.ones(20_000, np.int64), None, np.random.default_rng(0))
+    assert drawn.mean() == pytest.approx(549.5, rel=0.02)
+
+
+def test_days_alike_are_cut_no_finer_than_a_week():
+    root = Node(Block(0, 27, 2))
+    root.parts = [Node(Block(day, day, 2), 500.0 + day % 2, 100.0) for day in range(28)]
+    assert [[(first, last) for first, last, _ in cell] for cell in settle(root, 7)] == [
+        [(first, first + 6)] for first in range(0, 28, 7)
+    ]
+    assert len(settle(root)) == 28
 
 
 def leaves(cells: list[list[tuple[int, int, int]]]) -> list[tuple[int, int, int]]:
@@ -108,8 +167,14 @@ def test_negative_values_are_cut_like_positive_ones():
         (np.append(np.full(5_000, 37), 10**9), {37}),
     ],
 )
-def test_a_constant_column_is_one_value_and_one_outlier_adds_none(values: np.ndarray, expected: set[int]):
-    assert {step for first, last, _ in leaves(cut(values, 0, 10**9)) for step in (first, last)} == expected
+@pytest.mark.parametrize("seed", range(5))
+def test_a_constant_column_is_one_value_and_one_outlier_adds_no_more_than_noise(
+    values: np.ndarray, expected: set[int], seed: int
+):
+    found = leaves(cut(values, 0, 10**9, seed=seed))
+    alone = sum(weight for first, last, weight in found if first == last and first in expected)
+    assert alone > 0.98 * sum(weight for *_, weight in found)
+    assert found[-1][1] < 100
 
 
 def test_a_column_of_nothing_and_one_that_drowns_in_noise_are_one_cell():

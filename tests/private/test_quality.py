@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from hedgerow.coded.domain import Domain
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.methods.independent import Independent
 from hedgerow.models.rows import CountedRows
+from hedgerow.pages.uses import uses
 from hedgerow.private.engines import open_engine
 from hedgerow.private.evaluate.marginals import marginal_distances
 from hedgerow.private.quality import MOST_PAIRS, distances_of
@@ -52,6 +54,28 @@ def test_the_distances_are_those_of_the_rows_that_are_written():
         np.testing.assert_allclose([each.value for each in measured], exact, atol=1e-3)
     assert found.mean_pair.value == pytest.approx(exact.mean(), abs=1e-3)
     assert found.worst_pair.value == pytest.approx(exact.max(), abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    "kind", [{"type": "integer", "min": 0, "max": 9}, {"type": "date", "min": "2020-01-01", "max": "2020-01-09"}]
+)
+@pytest.mark.parametrize("written", ["frame", "csv"])
+def test_what_is_missing_comes_back_as_nothing_and_is_no_distance(kind, written, tmp_path):
+    """A number cannot hold the mark N, so a released table is empty there: still the same rows."""
+    schema = hr.Schema(columns={"a": {**kind, "missing": {"N": "not applicable"}}, "b": {"type": "boolean"}})
+    value = "7" if kind["type"] == "integer" else "2020-01-07"
+    rows = pa.table({"a": ["N", value] * 1_000, "b": ["true", "true", "false", "true"] * 500})
+    made = hr.synthesize(rows, schema, hr.Budget(1e5, 0.5), "mst")
+    assert max(each.value for each in (*made.quality.columns, *made.quality.pairs)) < 0.01
+    drawn = made.sample()
+    assert drawn["a"].null_count == pytest.approx(1_000, abs=20)
+    if written == "csv":
+        pa.csv.write_csv(drawn, tmp_path / "drawn.csv")
+        drawn = pa.csv.read_csv(
+            tmp_path / "drawn.csv", convert_options=pa.csv.ConvertOptions(column_types={"a": pa.string()})
+        )
+    back = schema.encoding().read_back(drawn)["a"]
+    assert (back == schema.columns["a"].layout.mark("N")).sum() == made.sample()["a"].null_count
 
 
 def test_it_is_the_last_charge_takes_its_share_and_reads_back(tmp_path):
@@ -230,3 +254,60 @@ def test_criteria_that_are_none_are_refused(accept, code):
 def test_what_is_accepted_reads_back():
     schema = hr.Schema.parse(ACCEPTING.format(pairs=0.25))
     assert hr.Schema.parse(schema.to_yaml()).accept == schema.accept == {"pairs": 0.25, "worst_pair": 0.9}
+
+
+GROUPED = hr.Schema.from_dict(
+    {
+        "columns": {
+            "a": {"type": "code", "size": 3},
+            "b": {"type": "code", "size": 4},
+            "c": {"type": "code", "size": 2},
+            "d": {"type": "code", "size": 5},
+        },
+        "subgroups": ["a"],
+        "accept": {"worst_subgroup": 0.9},
+    }
+)
+
+
+def test_the_rows_of_declared_subgroups_are_measured_by_themselves(tmp_path):
+    """At an enormous budget, beside the distances of the rows themselves."""
+    made = hr.synthesize(table(), GROUPED, hr.Budget(1e5, 0.5), "independent")
+    real, drawn = (GROUPED.encoding().encode(rows) for rows in (table(), made.sample()))
+    domain = GROUPED.encoding().domain
+    assert [(each.column, each.value) for each in made.quality.subgroups] == [("a", "0"), ("a", "1"), ("a", "2")]
+    for code, found in enumerate(made.quality.subgroups):
+        inside = [{name: codes[rows["a"] == code] for name, codes in rows.items()} for rows in (real, drawn)]
+        own = [len(rows["a"]) for rows in inside]
+        assert found.rows == pytest.approx(own[1], rel=0.02)
+        counts = [[np.bincount(rows[name], minlength=domain[name].size) for name in "bcd"] for rows in inside]
+        exact = [np.abs(one - other).sum() / 2 / own[1] for one, other in zip(*counts, strict=True)]
+        assert found.distance.value == pytest.approx(np.mean(exact), abs=0.02)
+    assert made.missed == []
+    assert "a: 2" in str(uses(made))
+    made.save(tmp_path / "x.release")
+    assert verify(tmp_path / "x.release")[0].quality == made.quality
+    assert hr.Schema.parse(GROUPED.to_yaml()) == GROUPED
+
+
+def test_neighbours_stay_within_the_sensitivity_within_subgroups_too():
+    rows = table(60)
+
+    def on(given):
+        def run(mechanisms):
+            return Run(GROUPED, BUDGET, Independent(), 0, Progress(), quality=0.2).release(
+                open_engine(given), mechanisms
+            )
+
+        return run
+
+    replayed = replay(on(rows), on(rows.slice(1)))
+    assert sum("aggregation" in query for query in replayed.release.certificate.charges[-1].queries) == 9
+    assert 0 < replayed.ratios[-1] <= 1
+
+
+def test_subgroups_that_cannot_be_told_are_refused():
+    columns = {"a": {"type": "code", "size": 501}, "n": {"type": "integer", "min": 0, "max": 10_000}}
+    for named, code in ((["x"], "unknown-column"), (["n"], "bad-subgroup"), (["a"], "too-many-subgroups")):
+        with refused(code):
+            hr.Schema.from_dict({"columns": columns, "subgroups": named})

@@ -14,7 +14,7 @@ from hedgerow.errors import BudgetError
 from hedgerow.models.histograms import Histograms, Part
 from hedgerow.private.account import Account
 from hedgerow.private.engines.arrow import ArrowEngine
-from hedgerow.private.exact import SparseCounts
+from hedgerow.private.exact import Exact, SparseCounts
 from hedgerow.private.mechanisms import Mechanisms
 from hedgerow.private.noise import UnsafeSeededStream
 from hedgerow.private.scores import _distance, _independence, grid_scores
@@ -142,30 +142,34 @@ def test_independence_score_by_hand():
     domain = Domain.of({"a": 2, "b": 2})
     engine = ArrowEngine.from_codes(domain, {k: np.array([0, 0, 1, 1], dtype=np.uint8) for k in ("a", "b")})
     query = MarginalQuery(domain, ("a", "b"))
-    assert _independence(query, next(iter(engine.count([query])))) == pytest.approx(4.0)
+    assert _independence(Candidate(query), next(iter(engine.count([query])))) == pytest.approx(4.0)
     exact = grid_scores(engine, [Candidate(query, weight=0.5)], INDEPENDENCE, 0.25).opened()
     assert exact.tolist() == [8]
 
 
 def test_independence_moves_by_at_most_four_per_row():
+    """Of two attributes, and of one from two others read as one: the score of the pair that they are together."""
     rng = np.random.default_rng(2)
     for _ in range(200):
-        shape = tuple(rng.integers(2, 5, 2))
-        counts = rng.poisson(rng.choice([0.2, 1, 5]), shape)
+        sizes = dict(zip("abc", rng.integers(2, 5, 3).tolist(), strict=True))
+        domain = Domain.of(sizes)
+        counts = rng.poisson(rng.choice([0.2, 1, 5]), tuple(sizes.values()))
         if counts.sum() == 0:
             continue
         fewer = counts.copy()
-        cell = tuple(rng.choice(np.argwhere(counts)))
-        fewer[cell] -= 1
-        domain = Domain.of({"a": int(shape[0]), "b": int(shape[1])})
-        query = MarginalQuery(domain, ("a", "b"))
-
-        def score(table, query=query):
-            from hedgerow.private.exact import Exact
-
-            return _independence(query, Exact(table.reshape(-1)))
-
-        assert abs(score(counts) - score(fewer)) <= 4 + 1e-9
+        fewer[tuple(rng.choice(np.argwhere(counts)))] -= 1
+        label = Candidate(MarginalQuery(domain, ("a", "b", "c")), label="b")
+        others = Domain.of({"b": sizes["b"], "ac": sizes["a"] * sizes["c"]})
+        pair = Candidate(MarginalQuery(others, ("b", "ac")))
+        scores = []
+        for table in (counts, fewer):
+            scores.append(_independence(label, Exact(table.reshape(-1))))
+            turned = np.moveaxis(table, 1, 0).reshape(-1)
+            assert scores[-1] == pytest.approx(_independence(pair, Exact(turned)))
+            cells = np.flatnonzero(table.reshape(-1))
+            sparse = SparseCounts(cells, table.reshape(-1)[cells])
+            assert scores[-1] == pytest.approx(_independence(label, Exact(sparse)))
+        assert abs(scores[0] - scores[1]) <= 4 + 1e-9
 
 
 def test_a_recoded_curator_counts_the_merged_codes():
@@ -255,6 +259,8 @@ def test_questions_that_cannot_be_answered_are_refused_before_they_are_charged()
     query = MarginalQuery(DOMAIN, ("a", "b", "c"))
     with refused("not-a-pair"):
         vault.score([Candidate(query)], against=INDEPENDENCE, spend=vault.remaining)
+    with refused("not-a-pair"):
+        vault.pool([Candidate(query, label="d")], against=INDEPENDENCE)
     with refused("bad-thresholds"):
         vault.measure([query], spend=vault.remaining, keep=[])
     assert not account.charges

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from hedgerow.budget.amounts import Budget
 from hedgerow.errors import HedgerowError, visible
 from hedgerow.private.ledger import Ledger
-from hedgerow.publish import counts, folder
+from hedgerow.publish import counts, folder, sdmx
 from hedgerow.publish.documents import template
 from hedgerow.publish.facts import facts_of
 from hedgerow.publish.markdown import escaped, page_body
@@ -247,6 +247,7 @@ def test_tables_of_counts_agree_and_say_what_is_known_of_their_error(made, tmp_p
         assert each == pytest.approx(sums[0], abs=0.1)
     assert all(float(row["noise_std"]) > 0 for row in tables[2])  # measured by itself
     assert all(row["noise_std"] == "" for row in tables[0])  # independent measures no pair
+    _same_in_sdmx(tmp_path / "f", tables, texts)
     (tmp_path / "f" / "counts" / "001.csv").write_text("kind,count\n")
     sealed(tmp_path / "f")
     with refused("numbers-not-confirmed", "counts/001.csv"):
@@ -255,7 +256,25 @@ def test_tables_of_counts_agree_and_say_what_is_known_of_their_error(made, tmp_p
         with refused("bad-workload"):
             counts.of(bad, "w")
     with refused("unknown-column"):
-        counts.table(held.release, ("nobody",))
+        counts.counted(held.release, ("nobody",))
+
+
+def _same_in_sdmx(published, tables, texts):
+    """Read with the structure alone, the observations hold the cells of the file for people, under the same names."""
+    root = ElementTree.parse(published / "sdmx.xml").getroot()
+    spaces = {"s": sdmx._STRUCTURE, "c": sdmx._COMMON}
+    said = lambda path: {each.get("id"): each.find("c:Name", spaces).text for each in root.iterfind(path, spaces)}  # noqa: E731
+    concepts = said(".//s:Concept")
+    for number, (rows, text) in enumerate(zip(tables, texts, strict=True), start=1):
+        dimensions = root.findall(f".//s:DataStructure[@id='COUNTS_{number}']//s:Dimension", spaces)
+        names = [concepts[each.get("id")] for each in dimensions]
+        assert names == text.splitlines()[0].split(",")[: len(names)]
+        labels = [said(f".//s:Codelist[@id='CL_{each.get('id')}']/s:Code") for each in dimensions]
+        read = list(csv.DictReader((published / "counts" / f"{number:03}.sdmx.csv").read_text().splitlines()))
+        assert [row["OBS_VALUE"] for row in read] == [row["count"] for row in rows]
+        for row, seen in zip(read, rows, strict=True):
+            values = [label[row[each.get("id")]] for label, each in zip(labels, dimensions, strict=True)]
+            assert values == [seen[name].removeprefix("'") for name in names]
 
 
 @pytest.mark.parametrize(
@@ -449,7 +468,7 @@ def test_every_branch_of_every_template_asks_for_facts_that_exist(made):
     inside = {key for value in known.values() if isinstance(value, list) for each in value for key in each}
     inside |= {key for table in known["tables"] for each in table["columns_of_table"] for key in each}
     listed = {"doubt", "note", "mark", "meaning", "names", "attribute", "column", "share", "departure", "quantity"}
-    listed |= {"measured", "distance", "counts_file", "counts_of"}
+    listed |= {"measured", "distance", "counts_file", "counts_sdmx", "counts_of"}
     presence = {"present", "opened", "spent_epsilon", "spent_delta", "cap_epsilon", "cap_delta"}
     for name in ("statement.md", "README.md", "datasheet.md", "codebook.md", "registry.md"):
         asked = set(re.findall(r"\{([a-z_]+)\}|^::(?:if|each) ([a-z_]+)$", template(name), re.M))

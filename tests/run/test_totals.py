@@ -115,6 +115,17 @@ def test_a_model_that_can_hold_them_has_the_totals(tmp_path):
     assert np.allclose(shares[:3], np.array([400, 150, 50]) / 600, atol=1e-6)
 
 
+@pytest.mark.parametrize("method", ["mst", "independent", "aim", "privsyn", "hedge"])
+def test_what_totals_tell_is_not_bought(method):
+    """No marginal of the totals is measured; the others get what it would have cost."""
+    schema = hr.Schema.parse(COLUMNS + TOTALS)
+    release = hr.synthesize(people(), schema, hr.Budget(2.0), method, unsafe_noise_seed=1, quality=0)
+    found = [each for answer in release.answers for each in answer.measurements]
+    measured = {each.query.attributes for each in found if len(each.values) > 1}  # misfits are one count each
+    assert ("age",) in measured
+    assert not {marginal for marginal in measured if marginal and set(marginal) <= {"district", "sex"}}
+
+
 def test_they_are_read_beside_the_schema_and_written_into_it(tmp_path):
     (tmp_path / "d.csv").write_text("district,n,more\nnorth,400,x\nsouth,150,x\neast,50,x\n")
     text = COLUMNS + "totals: [{table: d.csv, columns: [district], count: n}]"
@@ -183,6 +194,10 @@ def test_the_private_table_is_no_public_one(hedgerow, tmp_path, said):
     done = hedgerow("synth", "people.csv", "-s", "s.yaml", "-e", 1, "-o", "out.csv")
     assert (done.code, code_in(done.err)) == (2, "private-as-public")
     assert not (tmp_path / "out.csv").exists()
+    checked = hedgerow("schema", "check", "people.csv", "-s", "s.yaml")
+    compared = hedgerow("compare", "people.csv", "-s", "s.yaml", "-o", "folder", "--methods", "independent")
+    for done in (checked, compared):
+        assert (done.code, code_in(done.err)) == (2, "private-as-public")
 
 
 def test_the_certificate_calls_them_unprotected(tmp_path):

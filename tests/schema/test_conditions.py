@@ -108,6 +108,7 @@ SIMPLE = st.one_of(
             "NULL",
             "seen - born <= INTERVAL '36 hours'",
             "seen + INTERVAL '1 day' < died",
+            "seen + age * INTERVAL '12 hours' < died",
             "CAST(seen AS DATE) = born",
             "TRY_CAST(grade AS INTEGER) = 7",
         ]

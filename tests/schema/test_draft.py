@@ -329,3 +329,65 @@ def test_names_that_look_like_a_row_are_not_written_down(row: list[str]) -> None
 )
 def test_years_and_counted_columns_are_names(header: list[str]) -> None:
     assert draft_schema(header, []).columns == tuple(header)
+
+
+def test_a_draft_takes_conditionals_of_json_schema(tmp_path: Path) -> None:
+    path = tmp_path / "trips.json"
+    path.write_text(
+        json.dumps(
+            {
+                "properties": {
+                    "pay": {"enum": ["cash", "card"]},
+                    "tip": {"type": "integer", "minimum": 0, "maximum": 90},
+                    "zone": {"type": "integer", "minimum": 1, "maximum": 9},
+                },
+                "required": ["tip"],
+                "if": {"properties": {"pay": {"const": "cash"}}, "required": ["pay"]},
+                "then": {"properties": {"tip": {"const": 0}}},
+                "else": {"properties": {"tip": {"not": {"const": 1}}}},
+                "allOf": [
+                    {"if": {"properties": {"zone": {"maximum": 3}}}, "then": {"properties": {"tip": {"maximum": 50}}}}
+                ],
+            }
+        )
+    )
+    rules = Schema.parse(draft_schema(["pay", "tip", "zone"], [str(path)]).text).rules
+    assert [(rule.when, rule.then) for rule in rules] == [
+        ("pay IS NOT NULL AND pay = 'cash'", "tip = 0"),
+        ("NOT (pay IS NOT NULL AND pay = 'cash')", "NOT (tip = 1)"),
+        ("zone IS NULL OR zone <= 3", "tip <= 50"),
+    ]
+
+
+def test_a_draft_takes_what_sdv_constrains(tmp_path: Path) -> None:
+    path = tmp_path / "metadata.json"
+    columns = {"low": "numerical", "high": "numerical", "kind": "categorical", "sort": "categorical"}
+    constraints = [
+        ("Inequality", {"low_column_name": "low", "high_column_name": "high"}),
+        ("ScalarRange", {"column_name": "low", "low_value": 1, "high_value": 8, "strict_boundaries": True}),
+        ("FixedCombinations", {"column_names": ["kind", "sort"]}),
+        ("Elsewhere", {}),
+    ]
+    said = [{"constraint_class": name, "constraint_parameters": about} for name, about in constraints]
+    about = {name: {"sdtype": kind, "computer_representation": "Int64"} for name, kind in columns.items()}
+    path.write_text(json.dumps({"columns": about, "constraints": said, "METADATA_SPEC_VERSION": "SINGLE_TABLE_V1"}))
+    bounds = tmp_path / "bounds.csv"
+    bounds.write_text("column,type,min,max,values\nlow,integer,0,9,\nhigh,integer,0,9,\n")
+    text = draft_schema(list(columns), [str(bounds), str(path)]).text
+    assert "{columns: [kind, sort], lookup: a public table of combinations} may become one of the `rules`." in text
+    assert "the constraint Elsewhere may become" in text
+    schema = Schema.parse(text.replace("values: TODO", "values: [a]"))
+    assert [str(rule) for rule in schema.rules] == ["low <= high", "low > 1 AND low < 8"]
+
+
+def test_a_draft_follows_foreign_keys(tmp_path: Path) -> None:
+    path = tmp_path / "trips.sql"
+    path.write_text(
+        "CREATE TABLE geo.zones (zone int PRIMARY KEY CHECK (zone BETWEEN 1 AND 40), district text);\n"
+        "CREATE TABLE trips (origin int REFERENCES geo.zones (zone), district text, zone int NOT NULL,\n"
+        " FOREIGN KEY (zone, district) REFERENCES geo.zones (zone, district));"
+    )
+    text = draft_schema(["origin", "district"], [str(path)]).text
+    assert "{columns: [zone, district], lookup: zones.csv}" in text
+    schema = Schema.parse(text.replace("values: TODO", "values: [a]"))
+    assert bare(schema.to_dict()["columns"])["origin"] == {"type": "integer", "min": 1, "max": 40, "missing": True}

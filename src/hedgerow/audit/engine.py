@@ -13,6 +13,7 @@ from hedgerow.audit.replay import Violation
 from hedgerow.coded.domain import CodedTable, Domain, IntArray
 from hedgerow.coded.joining import Join
 from hedgerow.coded.query import MarginalQuery, Query, TreeQuery, total_query
+from hedgerow.private.discovery import Cutting
 from hedgerow.private.engines.elsewhere import TAKES, takes_location
 from hedgerow.private.engines.engine import Engine
 from hedgerow.private.exact import Exact, SparseCounts
@@ -52,6 +53,14 @@ groups:
   - {columns: [left, right], allowed: [[a, x], [b, x], [b, "y"]]}
 """
 
+WAITING_SCHEMA = """
+columns:
+  size:  {type: number, min: -1000, max: 1000000, decimals: 2, missing: true}
+  wage:  {type: integer, min: 0, max: 1000000, special: [9998]}
+  born:  {type: date, min: 1900-01-01, max: 2009-12-31}
+  seen:  {type: datetime, min: 2020-01-01, max: 2020-12-31, step: second, other: true}
+"""
+
 OPEN_SCHEMA = """
 columns:
   city: {type: category, values: private}
@@ -64,8 +73,9 @@ def check_engine(make_engine: MakeEngine) -> None:
     `make_engine(table, encoding)` gives an engine over that table, not yet prepared. Every query must count what a
     plain reference counts, cell for cell, on full, one-row and empty tables and on awkward values; nobody may keep more
     than θ rows, nobody with at most θ rows may lose one; rows that name nobody are left out; later counts must see the
-    rows that earlier ones saw; people are counted once for each value that they hold, and for at most θ values; answers
-    must be sealed; its class takes what `package.module:Class://LOCATION` is opened with.
+    rows that earlier ones saw; people are counted once for each value that they hold, and for at most θ values; columns
+    that wait to be cut are looked at alike; answers must be sealed; its class takes what
+    `package.module:Class://LOCATION` is opened with.
     """
     encoding = Schema.parse(SCHEMA).encoding()
     for rows in (3000, 1, 0):
@@ -84,11 +94,22 @@ def check_engine(make_engine: MakeEngine) -> None:
     queries = [MarginalQuery(encoding_of_odd.domain, m) for k in (1, 2) for m in encoding_of_odd.domain.marginals(k)]
     law = "nulls, infinities, texts that look alike, days, heaps and groups are coded as the schema codes them"
     _check_counts(engine, queries, encoding_of_odd.encode(table), law)
+    _check_looks(make_engine, table.select(["size", "wage", "born", "seen"]))
     for name in (lambda person: f"p{person}", lambda person: 2**60 + person):
         _check_bounding(make_engine, name)
     _check_people(make_engine, encoding)
     opened = f"a class of engines takes {TAKES}, so that commands can open it by its name"
     _hold(takes_location(type(engine)), opened, f"{type(engine).__name__} does not")
+
+
+def _check_looks(make_engine: MakeEngine, table: pa.Table) -> None:
+    """Columns that wait to be cut, and whether their values fit, before they have cells."""
+    looking = Cutting(Schema.parse(WAITING_SCHEMA)).encoding()
+    engine = make_engine(table, looking)
+    engine.prepare(looking)
+    queries = [MarginalQuery(looking.domain, marginal) for marginal in looking.domain.marginals(1)]
+    law = "numbers, dates and moments that wait to be cut are looked at in the same runs"
+    _check_counts(engine, queries, looking.encode(table), law)
 
 
 def sample_table(rows: int, seed: int = 0) -> pa.Table:

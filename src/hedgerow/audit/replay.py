@@ -171,7 +171,7 @@ def _moved(charge: Charge, differences: list[IntArray]) -> float:
     """The distance between neighbours in the norm in which the charge states its sensitivity."""
     if charge.purpose in ("measure", "look"):
         scaled = [weight * np.abs(step) for weight, step in zip(charge.weights, differences, strict=True)]
-    elif charge.purpose == "discover":
+    elif charge.purpose in ("discover", "confirm"):
         scaled = [np.abs(differences[0])]
     else:
         scaled = [charge.extra * np.abs(differences[0])]  # scores are whole numbers of the grid

@@ -11,7 +11,7 @@ import typer
 def methods(name: Annotated[str | None, typer.Argument(help="A method; all of them if left out.")] = None) -> None:
     """What methods there are, what each guarantees, its options, its paper, and where ours differs."""
     from hedgerow.errors import listing
-    from hedgerow.methods import DEFAULT, find, names
+    from hedgerow.methods import DEFAULT, find, names, published
     from hedgerow.methods.option import declared
     from hedgerow.schema import presets
 
@@ -20,6 +20,7 @@ def methods(name: Annotated[str | None, typer.Argument(help="A method; all of th
             about = find(each).about
             default = " (default)" if each == DEFAULT else ""
             print(f"{each:14} {about.title}{default}. {about.summary}")
+        print(f"\nAs published, for comparisons: {listing(published())}.")
         print("\nPresets, in place of a schema (-s preset:NAME):")
         for each in presets.names():
             preset = presets.load(each)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -102,7 +102,9 @@ def check(
                 raise OptionError("missing-table", "--private counts misfits in a table's rows; name the table.")
             inputs: dict[str, str | Path | None] = {"private table": table, "schema": schema[0], "ledger": ledger}
             check_outputs([(private, ())], inputs, overwrite=overwrite)
-    declared = Schema.load(schema[0] if len(schema) == 1 else tuple(schema)).with_file(file_keys(file))
+    declared = Schema.load(schema[0] if len(schema) == 1 else tuple(schema), _other_than(table)).with_file(
+        file_keys(file)
+    )
     said = find(tuple(schema))
     for note in () if said is None else said.notes:
         print(note)
@@ -110,14 +112,22 @@ def check(
     for sentence in explained(declared):
         print(sentence)
     named = " ".join(schema)
-    columns = counted(len(declared.columns), "column")
+    columns = counted(len(declared.columns) - len(declared.generated), "column")
     if table is None:
         print(f"{named}: {columns}, no fault found")
         return
     from hedgerow.private.sources.source import described, header_of, open_source
 
     with unread():
-        declared.check_header(header_of(table, declared.written), described(table))
+        if declared.linked is None:
+            header = header_of(table, declared.written)
+        else:
+            from hedgerow.private.engines import open_tables
+
+            header = open_tables(table, declared).header()
+        declared.check_header(header, described(table))
+        if private is not None:
+            declared.unlinked("schema check --private")
     if private is None:
         print(f"{named}: {columns}, found in the header of {table}; no row was read")
         return
@@ -133,6 +143,15 @@ def check(
         note_exact_access(ledger, "schema check --private: misfits per column")
     write_misfits(source, declared, private)
     print(f"{private}: PRIVATE page with exact counts of misfits; do not publish it")
+
+
+def _other_than(table: str | None) -> Callable[[Path], None] | None:
+    """What refuses a public table of the schema that is the private one, where there is one."""
+    if table is None:
+        return None
+    from hedgerow.private.sources.sameness import refuse_as_public
+
+    return lambda path: refuse_as_public(path, table)
 
 
 @app.command("json-schema")

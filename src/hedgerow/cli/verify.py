@@ -7,7 +7,7 @@ import json
 import os
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,7 +15,12 @@ from hedgerow.cli.options import AllowColumn, AllowModel, Json, ModelMemory, siz
 
 
 def verify(
-    release: Annotated[Path, typer.Argument(help="A release file, or a folder that hedgerow publish wrote.")],
+    release: Annotated[
+        Path,
+        typer.Argument(
+            help="A release file, a folder that hedgerow publish wrote, or a .json of hedgerow ask --confirm."
+        ),
+    ],
     key: Annotated[str | None, typer.Option(help="Ed25519 public key (hex) that must have signed it.")] = None,
     ledger: Annotated[Path | None, typer.Option(help="The dataset's ledger, which must hold its record.")] = None,
     json_: Json = False,
@@ -30,14 +35,19 @@ def verify(
     from hedgerow.errors import ReleaseError, visible
     from hedgerow.private.ledger import confirm_entry
     from hedgerow.publish import folder
+    from hedgerow.release import confirmation
     from hedgerow.release.bundle import Trust
     from hedgerow.release.bundle import verify as verify_file
     from hedgerow.release.certificate import OPINION, second_opinion
 
     trust = Trust(tuple(allow_model or ()), size(max_memory), tuple(allow_column or ()))
     doubt = None
+    found: Any
     if os.path.isdir(release):
         found, confirmed, signer, doubt = folder.verify(release, trust)
+    elif release.suffix == ".json":
+        found, confirmed = confirmation.verify(confirmation.read(release))
+        signer = None
     else:
         found, confirmed = verify_file(release, **trust._asdict())
         signer = found.signer

@@ -1,7 +1,7 @@
 """The methods by name. Each is one file of this folder that reads like its paper.
 
-The file tells the name: `field_groups.py` holds the class `FieldGroups`, which is the method `field-groups`. What
-several methods share lies in `shared/`.
+The file tells the name: `field_groups.py` holds the class `FieldGroups`, which is the method `field-groups`. Those of
+`paper/` are methods as published: `paper/aim.py` is `aim:paper`. What several methods share lies in `shared/`.
 """
 
 from __future__ import annotations
@@ -20,20 +20,28 @@ from hedgerow.methods.option import check, declared, values
 from hedgerow.models.model import Model
 
 DEFAULT = "hedge"
+PAPER = ":paper"
 _BESIDE = ("choice", "method", "option")
 """The files of this folder that hold no method."""
 
 
 def names() -> tuple[str, ...]:
     """The methods that come with Hedgerow."""
-    return tuple(_files())
+    return tuple(name for name in _files() if not name.endswith(PAPER))
+
+
+def published() -> tuple[str, ...]:
+    """Methods as published, for comparisons."""
+    return tuple(name for name in _files() if name.endswith(PAPER))
 
 
 @cache
 def _files() -> Mapping[str, str]:
     """The files of the methods, by the names of the methods; none is imported before it is asked for."""
     found = sorted(file.name for file in iter_modules(__path__) if not file.ispkg and file.name not in _BESIDE)
-    return {file.replace("_", "-"): file for file in found}
+    papers = sorted(file.name for file in iter_modules([f"{folder}/paper" for folder in __path__]))
+    ours = {file.replace("_", "-"): file for file in found}
+    return ours | {file.replace("_", "-") + PAPER: f"paper.{file}" for file in papers}
 
 
 def find(name: str) -> type[Any]:
@@ -41,7 +49,7 @@ def find(name: str) -> type[Any]:
     ours = _files()
     if name not in ours and ":" not in name:
         raise OptionError(
-            "unknown-method", f'unknown method "{name}"; methods: {listing(ours)}.{suggestion(name, ours)}'
+            "unknown-method", f'unknown method "{name}"; methods: {listing(names())}.{suggestion(name, ours)}'
         )
     kind = _class_in(ours[name]) if name in ours else imported(name, "method")
     if not (
@@ -107,7 +115,7 @@ def _class_in(file: str) -> type[Any]:
     """The class that is named after its file."""
     module = importlib.import_module(f"{__name__}.{file}")
     kinds = (kind for kind in vars(module).values() if isinstance(kind, type) and kind.__module__ == module.__name__)
-    return next(kind for kind in kinds if kind.__name__.lower() == file.replace("_", ""))
+    return next(kind for kind in kinds if kind.__name__.lower() == file.rpartition(".")[2].replace("_", ""))
 
 
 def __getattr__(class_name: str) -> Any:

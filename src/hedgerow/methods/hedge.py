@@ -101,6 +101,7 @@ class Hedge(Options, Strategy):
     )
     accounting: str = options.accounting()
 
+    relations: ClassVar[int] = 4
     about: ClassVar[About] = About(
         name="hedge",
         title="Hedged measurements",
@@ -122,11 +123,11 @@ class Hedge(Options, Strategy):
             return self.modelled(curator, progress)
         segments = attributes_of(self.segments, curator.domain, curator.columns, "segments")
         if curator.public is None or len(segments) == len(curator.domain):
+            lacks = "no public table" if curator.public is None else "no column beside them"
             raise OptionError(
                 "segments-need-public",
-                "hedge learns from a public table how segments differ, in the columns beside them; "
-                + ("there is no public table." if curator.public is None else "there are no columns beside them.")
-                + " Hint: give --public, or leave out segments.",
+                "hedge learns from a public table how segments differ, in the columns beside them, and there is "
+                f"{lacks}. Hint: give --public, or leave out segments.",
             )
         model = self.modelled(Part(curator, curator.remaining.share(SEGMENTS_SHARE)), progress)
         return with_segments(curator, curator.public, segments, model, progress)

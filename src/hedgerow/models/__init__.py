@@ -17,10 +17,13 @@ _KINDS = {
     "graphical": "hedgerow.models.graphical.model:GraphicalModel",
     "histograms": "hedgerow.models.histograms:Histograms",
     "joined": "hedgerow.models.joined:Joined",
+    "linked": "hedgerow.models.linked:LinkedModel",
+    "network": "hedgerow.models.network:BayesianNetwork",
     "records": "hedgerow.models.records:Records",
     "segments": "hedgerow.models.segments:Segments",
     "tilted": "hedgerow.models.tilted:Tilted",
     "trees": "hedgerow.models.forests:RandomTrees",
+    "updated": "hedgerow.models.records:Updated",
 }
 
 

@@ -65,8 +65,8 @@ class Forest:
             leaves += query.leaves
             nodes += len(query.split) - 1
         splits, children = (np.concatenate(parts) for parts in zip(*roots, *rests, strict=True))
-        whole = np.concatenate([_in_units(distribution) for distribution in distributions])
-        return cls(label, _in_units(weights[None, :])[0], splits.astype(np.int32), children, whole)
+        whole = np.concatenate([in_units(distribution) for distribution in distributions])
+        return cls(label, in_units(weights[None, :])[0], splits.astype(np.int32), children, whole)
 
     def attributes(self, domain: Domain) -> Marginal:
         """What the trees may split on, numbered as in `split`."""
@@ -113,7 +113,7 @@ def _thresholds(ends: Counts) -> Whole:
     return thresholds
 
 
-def _in_units(distribution: Counts) -> Whole:
+def in_units(distribution: Counts) -> Whole:
     """Distributions in units that sum to one exactly."""
     return np.diff(_thresholds(np.cumsum(distribution, axis=1)), prepend=np.uint32(0), axis=1)
 

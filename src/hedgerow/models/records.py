@@ -85,6 +85,7 @@ class Records(FromRows):
     """
 
     kind = "records"
+    exchanges = EXCHANGES
 
     def __init__(self, domain: Domain, targets: Sequence[Target], total: float):
         _check(domain, targets)
@@ -101,7 +102,7 @@ class Records(FromRows):
         return self._total
 
     def draw(self, rows: int, rng: np.random.Generator) -> CodedTable:
-        return self.made(rows, rng, ITERATIONS, EXCHANGES)
+        return self.made(rows, rng, ITERATIONS, self.exchanges)
 
     def made(self, rows: int, rng: np.random.Generator, iterations: int, exchanges: int) -> CodedTable:
         """Rows after so many updates and exchanges; without any, columns by themselves."""
@@ -134,8 +135,15 @@ class Records(FromRows):
         codes = sum(attribute.size for attribute in domain)
         # every iteration counts every target twice and shares out its cells by bisection
         stored.take(memory=16 * codes, steps=20 * codes + 120 * ITERATIONS * cells, rows=6 * ITERATIONS * held)
-        stored.take(rows=EXCHANGES * (len(domain) + 4 * held))
+        stored.take(rows=cls.exchanges * (len(domain) + 4 * held))
         return cls(domain, targets, stored.total())
+
+
+class Updated(Records):
+    """The gradual update alone, as PrivSyn has it."""
+
+    kind = "updated"
+    exchanges = 0
 
 
 class Adjusted(FromRows):

@@ -69,9 +69,32 @@ def _measured(release: Release, quality: Quality) -> Content:
         tag("h3", "Do not use it for"),
         tag("ul", [tag("li", each) for each in _denied(release, quality)]),
     ]
+    if quality.subgroups:
+        said.append(_subgroups(quality))
     if _clear(quality):
         said.append(_all_pairs(release, quality))
     return joined(*said)
+
+
+def _subgroups(quality: Quality) -> Content:
+    """The rows of each declared subgroup by themselves."""
+    lines = [
+        [
+            f"{each.column}: {each.value}",
+            f"{each.rows:,.0f}",
+            each.distance.said if each.distance.tells else "too small to speak of",
+        ]
+        for each in quality.subgroups
+    ]
+    return joined(
+        tag("h3", "Subgroups"),
+        tag(
+            "p",
+            "How far the rows of each subgroup are from its private ones, as a part of its own rows, on average over "
+            "the other columns. Where noise hides that, the group is too small to speak of.",
+        ),
+        table(["subgroup", "rows, about", "measured distance"], lines, figures=(1, 2)),
+    )
 
 
 def _allowed(release: Release, quality: Quality, column: Distance) -> list[Content]:

@@ -7,9 +7,9 @@ true count of 1 and passes with probability at most δ/θ, so some such value pa
 spent directly (Korolova et al. 2009; Wilson et al. 2020). There is no such mechanism for δ = 0: it is refused.
 
 **Cuts** (`hedgerow.private.cuts`). A public tree over the declared range is descended level by level. A level counts,
-for every column that still has something to split, the parts of what was split before: one marginal query each, in one
-stack. A row reaches at most one part of each, so a level costs what any stack of marginals costs; what is split next,
-and how the rest is shared out, follows from noisy counts. Leaves and cells are post-processing.
+for every column that still has something to split, the whole line in the parts that it has by then: one marginal query
+each, in one stack. A row reaches at most one part of each, so a level costs what any stack of marginals costs; what is
+split next, and how the rest is shared out, follows from noisy counts. Leaves and cells are post-processing.
 """
 
 from __future__ import annotations
@@ -235,11 +235,14 @@ class Cutting:
 
     def settled(self, schema: Schema) -> Schema:
         """The schema with every line in cells."""
-        for name, lines in self._lines.items():
-            cells = {suffix: settle(line.root) for suffix, line in lines.items() if suffix != ENDING}
-            likely = habit(lines[ENDING].root, cells[""]) if ENDING in lines else None
-            schema = schema.with_cuts(name, cells, likely)
-        return schema
+        cells = {
+            name: {suffix: settle(line.root, line.tree.rhythm) for suffix, line in lines.items() if suffix != ENDING}
+            for name, lines in self._lines.items()
+        }
+        likely = {
+            name: habit(lines[ENDING].root, cells[name][""]) for name, lines in self._lines.items() if ENDING in lines
+        }
+        return schema.with_cuts(cells, likely)
 
 
 def _open_values(

@@ -5,8 +5,11 @@ Only the private side imports this module (an import contract keeps it so).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, NoReturn, TypeVar
+
+import numpy as np
 
 from hedgerow.coded.domain import IntArray
 
@@ -50,3 +53,11 @@ class Exact(Generic[T]):
 
     __reduce__ = __reduce_ex__ = __getstate__ = __array__ = __iter__ = __len__ = _refuse
     __bool__ = __eq__ = __hash__ = __float__ = __int__ = __index__ = _refuse
+
+
+def summed(counts: Exact[ExactCounts], sums: Sequence[IntArray]) -> Exact[IntArray]:
+    """Σ value · count over all cells, for each of some values of the cells."""
+    held = counts.opened()
+    if isinstance(held, SparseCounts):
+        return Exact(np.array([int(values[held.cells] @ held.counts) for values in sums], dtype=np.int64))
+    return Exact(np.array([int(values @ held) for values in sums], dtype=np.int64))

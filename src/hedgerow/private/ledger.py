@@ -30,7 +30,7 @@ from typing import Any
 from hedgerow.budget.accounting import covers, gdp_cost_of_pure, whole
 from hedgerow.budget.amounts import LARGEST_EPSILON, UNITS, Amount, Budget, Currency
 from hedgerow.budget.presence import Period, Presence
-from hedgerow.errors import BudgetError, Fault, InputError, OptionError, listing, suggestion
+from hedgerow.errors import BudgetError, Fault, InputError, OptionError, SchemaError, listing, suggestion
 from hedgerow.private.books import FORMAT, Books, Entry, line
 from hedgerow.release.disk import exists, is_at, reason, write_through
 from hedgerow.release.files import clear_unfinished, whole_file
@@ -172,7 +172,13 @@ class Ledger:
 
     def check(self, dataset: str | None, budget: Budget, unit: str) -> None:
         """Refuse, before anything is read, a run that the ledger could not pay for."""
-        if dataset is not None and dataset != self.dataset:
+        if dataset is None:
+            raise SchemaError(
+                "missing-dataset",
+                f'the schema does not name its dataset, the ledger is for "{self.dataset}". '
+                f'Hint: add "dataset: {self.dataset}" to the schema.',
+            )
+        if dataset != self.dataset:
             raise BudgetError(
                 "another-dataset",
                 f'the ledger "{self.path}" belongs to the dataset "{self.dataset}", the schema declares "{dataset}".',

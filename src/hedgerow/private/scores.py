@@ -3,8 +3,9 @@
 **Distance.** u = w·(‖q(D) − p‖₁ − penalty) with a public p. One person adds or removes at most θ rows, each in one
 cell, so ‖q(D)‖ moves by at most θ in L1 and, by the triangle inequality, u by at most w·θ.
 
-**Independence** (PrivSyn's InDif). u = w·‖M_ab − M_a×M_b/n‖₁. Removing one row moves M_ab by 1 and the product by at
-most 3 (Zhang et al., USENIX Security 2021, Lemma 1), so u by at most 4w; θ rows one after the other, 4wθ.
+**Independence** (PrivSyn's InDif). u = w·‖M_ab − M_a×M_b/n‖₁ of two variables: two attributes, or one (the label) and
+all others read as one. Removing one row moves M_ab by 1 and the product by at most 3 (Zhang et al., USENIX Security
+2021, Lemma 1), so u by at most 4w; θ rows one after the other, 4wθ.
 
 **Grid.** A score is rounded to a multiple of g = (largest step)/1024 before it meets noise, so that the noise is drawn
 on integers; two rounded scores differ by at most g more than the scores do. Floating-point error in a score is far
@@ -62,7 +63,7 @@ def grid_scores(
         _refuse_large(abs(candidate.penalty), candidate, grid)
     counts = engine.count(queries)
     if isinstance(against, Independence):
-        distances: Iterator[float] = map(_independence, queries, counts)
+        distances: Iterator[float] = map(_independence, candidates, counts)
     else:
         distances = _distances(counts, _checked(against.answers(queries), candidates, grid))
     scores = np.empty(len(candidates), dtype=np.int64)
@@ -119,7 +120,7 @@ def _distance(counts: ExactCounts, expected: Counts) -> float:
     return float(np.abs(counts - expected).sum())
 
 
-def _independence(query: MarginalQuery, exact: Exact[ExactCounts]) -> float:
+def _independence(candidate: Candidate, exact: Exact[ExactCounts]) -> float:
     counts = exact.opened()
     if isinstance(counts, SparseCounts):
         cells, values = counts.cells, counts.counts
@@ -129,9 +130,11 @@ def _independence(query: MarginalQuery, exact: Exact[ExactCounts]) -> float:
     rows = int(values.sum())
     if rows == 0:
         return 0.0
-    first, second = query.shape
-    a = np.bincount(cells // second, weights=values, minlength=first)
-    b = np.bincount(cells % second, weights=values, minlength=second)
-    product = a[cells // second] * b[cells % second] / rows
+    shape = candidate.query.shape
+    axis = candidate.query.attributes.index(candidate.label) if candidate.label else 0
+    after = math.prod(shape[axis + 1 :])
+    own = cells // after % shape[axis]
+    others = cells // (after * shape[axis]) * after + cells % after
+    product = np.bincount(own, weights=values)[own] * np.bincount(others, weights=values)[others] / rows
     # cells without rows contribute their product, and all products sum to the number of rows
     return float(np.abs(values - product).sum() + rows - product.sum())

@@ -25,11 +25,11 @@ from hedgerow.coded.joining import Joining
 from hedgerow.coded.measurement import Answer, Measurement, Noise, Threshold
 from hedgerow.coded.query import MarginalQuery, Query, total_query
 from hedgerow.coded.recoding import Recoding
-from hedgerow.curator import Answers, Candidate, Curator, Independence, Pool, RecodedCurator
+from hedgerow.curator import Against, Answers, Candidate, Curator, Independence, Pool, RecodedCurator
 from hedgerow.errors import HedgerowError, LimitError
 from hedgerow.private.account import Account
 from hedgerow.private.engines.engine import Engine
-from hedgerow.private.exact import Exact, ExactCounts
+from hedgerow.private.exact import Exact, ExactCounts, summed
 from hedgerow.private.mechanisms import Randomizer
 from hedgerow.private.remembering import Remembering
 from hedgerow.private.scores import Scale, grid_scores, nearness
@@ -138,13 +138,28 @@ class Vault:
         kept, values = self._mechanisms.survivors(exact, query.cells, noise, least)
         return Measurement(query, values, noise, kept)
 
+    def confirm(
+        self, query: MarginalQuery, sums: Sequence[IntArray], described: tuple[dict[str, Any], ...], *, spend: Amount
+    ) -> tuple[int, ...]:
+        """Noisy sums over the rows, of public whole numbers for every cell of a query: one row reaches one cell, so it
+        moves a sum by at most the largest of its numbers.
+        """
+        weights = tuple(float(np.abs(values).max()) for values in sums)
+        scale = stack_scale(spend, weights, self.rows_per_person)
+        noise = Noise(noise_kind(spend), scale)
+        self._account.debit(Charge(noise.kind, "confirm", self.rows_per_person, weights, scale, spend, described))
+        (exact,) = self._engine.count([query])
+        noisy = tuple(self._mechanisms.noisy_counts(summed(exact, sums), len(sums), noise).tolist())
+        self.answers.append(Answer(scores=noisy))
+        return noisy
+
     def total(self, *, spend: Amount) -> Measurement:
         return self.measure([total_query(self.domain)], spend=spend)[0]
 
-    def select(self, candidates: Sequence[Candidate], *, against: Answers, spend: Amount) -> Candidate:
+    def select(self, candidates: Sequence[Candidate], *, against: Against, spend: Amount) -> Candidate:
         return candidates[self.pool(candidates, against=against).select(spend=spend)]
 
-    def pool(self, candidates: Sequence[Candidate], *, against: Answers) -> Pool:
+    def pool(self, candidates: Sequence[Candidate], *, against: Against) -> Pool:
         return VaultPool(self, candidates, against)
 
     def _choose(self, pool: VaultPool, among: IntArray, spend: Amount) -> int:
@@ -164,7 +179,7 @@ class Vault:
         self.answers.append(Answer(chosen=pool.candidates[chosen].query.description))
         return chosen
 
-    def score(self, candidates: Sequence[Candidate], *, against: Answers | Independence, spend: Amount) -> list[float]:
+    def score(self, candidates: Sequence[Candidate], *, against: Against, spend: Amount) -> list[float]:
         return self._scores("score", candidates, _summary(candidates), against, spend)
 
     def quality(self, candidates: Sequence[Candidate], *, against: Answers, spend: Amount) -> list[float]:
@@ -177,7 +192,7 @@ class Vault:
         purpose: str,
         candidates: Sequence[Candidate],
         described: tuple[dict[str, Any], ...],
-        against: Answers | Independence,
+        against: Against,
         spend: Amount,
     ) -> list[float]:
         scale = self._scale(candidates, against)
@@ -206,12 +221,13 @@ class Vault:
         self.answers.append(Answer(chosen={"method": names[chosen]}))
         return chosen
 
-    def _scale(self, candidates: Sequence[Candidate], against: Answers | Independence) -> Scale:
+    def _scale(self, candidates: Sequence[Candidate], against: Against) -> Scale:
         _positive([candidate.weight for candidate in candidates], len(candidates))
         if isinstance(against, Independence) and any(
-            len(c.query.shape) != 2 or c.query.blocks is not None for c in candidates
+            (c.label not in c.query.attributes if c.label else len(c.query.shape) != 2) or c.query.blocks is not None
+            for c in candidates
         ):
-            raise HedgerowError("not-a-pair", "independence is a score of plain pairs.")
+            raise HedgerowError("not-a-pair", "independence is a score of plain pairs, or of a label and the others.")
         return Scale.of(candidates, against, self.rows_per_person)
 
     def _scored(self, candidates: Sequence[Candidate]) -> None:
@@ -228,7 +244,7 @@ class VaultPool:
     Every choice is charged whole: that the scores are old does not make it cheaper.
     """
 
-    def __init__(self, vault: Vault, candidates: Sequence[Candidate], against: Answers):
+    def __init__(self, vault: Vault, candidates: Sequence[Candidate], against: Against):
         self.candidates = tuple(candidates)
         self.against = against
         self.scale = vault._scale(candidates, against)
@@ -260,5 +276,6 @@ def _positive(weights: Sequence[float], count: int) -> tuple[float, ...]:
 
 def _summary(candidates: Sequence[Candidate]) -> tuple[dict[str, Any], ...]:
     """What the certificate says of a list of candidates: how many, and a digest of which."""
-    digest = hashlib.sha256(json.dumps([[c.query.description, c.weight, c.penalty] for c in candidates]).encode())
+    asked = [[c.query.description, c.weight, c.penalty, *([c.label] if c.label else [])] for c in candidates]
+    digest = hashlib.sha256(json.dumps(asked).encode())
     return ({"candidates": len(candidates), "digest": digest.hexdigest()[:32]},)

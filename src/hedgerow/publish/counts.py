@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from hedgerow.errors import OptionError, SchemaError
 from hedgerow.schema.document import read_yaml
@@ -50,8 +52,24 @@ def names(wanted: tuple[tuple[str, ...], ...]) -> list[str]:
     return [f"{FOLDER}/{number:03}.csv" for number in range(1, len(wanted) + 1)]
 
 
-def table(release: Release, columns: tuple[str, ...]) -> bytes:
-    """The counts over some columns as a CSV file, a row for each cell."""
+@dataclass(frozen=True)
+class Counted:
+    """One table of counts, with what is known of its error: noise of a cell, distance of the table, its noise."""
+
+    attributes: tuple[str, ...]
+    counts: npt.NDArray[np.float64]
+    known: tuple[str, str, str]
+    """As they are written; empty where nothing is known."""
+
+
+def attributes(release: Release, columns: tuple[str, ...]) -> tuple[str, ...]:
+    """What a table of some columns is over: the attributes that code them, in the order of the domain."""
+    coding = [name for column in columns for name in release.encoding.attributes_of(column)]
+    return release.model.domain.marginal(coding)
+
+
+def counted(release: Release, columns: tuple[str, ...]) -> Counted:
+    """What the model expects over some columns."""
     answer = release.marginal(columns)
     if answer.counts.size > MOST_CELLS:
         raise OptionError(
@@ -62,15 +80,18 @@ def table(release: Release, columns: tuple[str, ...]) -> bytes:
     quality = release.quality
     measured = () if quality is None else (*quality.columns, *quality.pairs, *quality.wider)
     distance = next((each for each in measured if each.attributes == answer.attributes), None)
-    known = [
-        "" if answer.noise_std is None else f"{answer.noise_std:.4g}",
-        *(("", "") if distance is None else (f"{distance.value:.4f}", f"{distance.std:.4f}")),
-    ]
-    labels = [release.encoding.labels(name) for name in answer.attributes]
+    noise = "" if answer.noise_std is None else f"{answer.noise_std:.4g}"
+    known = (noise, "", "") if distance is None else (noise, f"{distance.value:.4f}", f"{distance.std:.4f}")
+    return Counted(answer.attributes, answer.counts, known)
+
+
+def table(release: Release, found: Counted) -> bytes:
+    """The counts as a CSV file that people read, a row for each cell."""
+    labels = [release.encoding.labels(name) for name in found.attributes]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*map(guarded_name, answer.attributes), *HEADER])
-    for cell in np.ndindex(answer.counts.shape):
+    writer.writerow([*map(guarded_name, found.attributes), *HEADER])
+    for cell in np.ndindex(found.counts.shape):
         held = [guarded_name(said[code]) for said, code in zip(labels, cell, strict=True)]
-        writer.writerow([*held, f"{answer.counts[cell]:.3f}", *known])
+        writer.writerow([*held, f"{found.counts[cell]:.3f}", *found.known])
     return text.getvalue().encode()

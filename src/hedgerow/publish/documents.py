@@ -12,7 +12,7 @@ import yaml
 
 from hedgerow.pages.release import release_page
 from hedgerow.pages.shell import public_page
-from hedgerow.publish import catalogues, counts
+from hedgerow.publish import catalogues, counts, sdmx
 from hedgerow.publish.catalogues import Files
 from hedgerow.publish.ddi import codebook
 from hedgerow.publish.facts import facts_of
@@ -35,12 +35,21 @@ CATALOGUES = {
 PAGE = "page.html"
 
 
+def computed_names(publication: Publication) -> list[str]:
+    """The files of `computed`."""
+    return [PAGE, *counts.names(publication.counts), *sdmx.file_names(publication.counts)]
+
+
 def computed(publication: Publication) -> dict[str, bytes]:
     """What floating-point numbers are printed in: the page, for the first table, and tables of counts."""
     first = publication.tables[0]
     made = {PAGE: release_page(publication.release, first.rows, first.seed).encode()}
-    files = zip(counts.names(publication.counts), publication.counts, strict=True)
-    return made | {name: counts.table(publication.release, columns) for name, columns in files}
+    names = zip(counts.names(publication.counts), sdmx.file_names(publication.counts), strict=True)
+    for number, (columns, (read, exchanged)) in enumerate(zip(publication.counts, names, strict=True), start=1):
+        found = counts.counted(publication.release, columns)
+        made[read] = counts.table(publication.release, found)
+        made[exchanged] = sdmx.observations(publication, number, found)
+    return made
 
 
 def documents(publication: Publication, files: Files, translations: Mapping[str, str]) -> dict[str, bytes]:
@@ -53,6 +62,8 @@ def documents(publication: Publication, files: Files, translations: Mapping[str,
     written |= {f"{name.removesuffix('.md')}.html": _page(said[name]).encode() for name in statements}
     written |= {name: _json(make(publication, files)) for name, make in CATALOGUES.items()}
     written["ddi.xml"] = codebook(publication, files)
+    if publication.counts:
+        written[sdmx.STRUCTURE] = sdmx.structure(publication)
     written["registry.yaml"] = _yaml(entry(publication, template(SECTIONS)))
     written["CITATION.cff"] = _yaml(_citation(publication))
     written[PUBLICATION] = _json(publication.to_json())

@@ -12,6 +12,7 @@ from hedgerow.publish.catalogues import citation
 from hedgerow.publish.counts import names
 from hedgerow.publish.publication import Column, Publication
 from hedgerow.publish.publisher import QUESTIONS
+from hedgerow.publish.sdmx import file_names
 from hedgerow.release.certificate import PUBLIC, share_of_whole
 
 MOST_LISTED = 200
@@ -124,8 +125,10 @@ def _tables(publication: Publication) -> dict[str, Any]:
         ],
         "column_count": len(columns),
         "counts": [
-            {"counts_file": name, "counts_of": " × ".join(wanted)}
-            for name, wanted in zip(names(publication.counts), publication.counts, strict=True)
+            {"counts_file": name, "counts_sdmx": exchanged, "counts_of": " × ".join(wanted)}
+            for name, exchanged, wanted in zip(
+                names(publication.counts), file_names(publication.counts), publication.counts, strict=True
+            )
         ],
         "discovered": ", ".join(certificate.discovered),
         "invented": ", ".join(column.name for column in columns if column.origin == "invented"),

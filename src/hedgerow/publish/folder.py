@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import HedgerowError, OptionError, ReleaseError, counted, listing
-from hedgerow.publish.counts import names
-from hedgerow.publish.documents import PAGE, PUBLICATION, computed, documents
+from hedgerow.publish.documents import PUBLICATION, computed, computed_names, documents
 from hedgerow.publish.publication import FORMAT, File, Publication, Table, made_with
 from hedgerow.release.bundle import Release, Trust
 from hedgerow.release.bundle import verify as verify_release
@@ -192,7 +191,7 @@ def _check_documents(folder: Path, publication: Publication) -> str:
         raise ReleaseError(
             "publication-unreadable", f'"{folder / PUBLICATION}" cannot be read ({type(problem).__name__}).'
         ) from None
-    known = {*written, *files, PAGE, *names(publication.counts), *(f"{TRANSLATIONS}/{name}" for name in translations)}
+    known = {*written, *files, *computed_names(publication), *(f"{TRANSLATIONS}/{name}" for name in translations)}
     strange = set(_names(folder)) - known - {SUMS, SIGNATURE, PUBLIC_KEY}
     differing = [name for name, data in written.items() if not _holds(folder / name, data)]
     if differing or strange:

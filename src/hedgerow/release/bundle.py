@@ -34,8 +34,9 @@ from hedgerow.release.certificate import Certificate, check
 from hedgerow.release.drawing import Drawing
 from hedgerow.release.files import whole_file
 from hedgerow.release.misfits import Misfits
-from hedgerow.release.quality import Quality
+from hedgerow.release.quality import Asked, Quality
 from hedgerow.release.signing import check_signature, sign
+from hedgerow.schema.subgroups import subgroup_queries
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -160,7 +161,16 @@ class Release:
         charge = self.certificate.charges[-1]
         if charge.purpose != "quality":
             return None
-        return Quality.of(charge, self.answers[-1].scores, self.model.total)
+        return Quality.of(charge, self.answers[-1].scores, self.model.total, self._within)
+
+    @cached_property
+    def _within(self) -> dict[str, Asked]:
+        """The declared subgroups, by the digests of the queries that can be asked within them."""
+        found: dict[str, Asked] = {}
+        for subgroup, query in subgroup_queries(self.schema, self.encoding):
+            rows = max(1.0, float(self.model.marginal((subgroup.attribute,))[subgroup.codes].sum()))
+            found[query.description["aggregation"]] = Asked(subgroup.column, subgroup.value, rows)
+        return found
 
     @property
     def missed(self) -> list[str]:
@@ -290,7 +300,7 @@ class Release:
         in them, as it is in a table that is written. Rows are drawn as a sample, also where a population is: it is
         samples that were counted.
         """
-        written = [self.encoding.encode(part) for part in self._plain(min(rows, BLOCK_ROWS), seed, 0)]
+        written = [self.encoding.read_back(part) for part in self._plain(min(rows, BLOCK_ROWS), seed, 0)]
         return {name: np.concatenate([part[name] for part in written]) for name in self.encoding.domain.names}
 
     def sample(self, rows: int | None = None, seed: int = 0, *, where: str | None = None) -> pa.Table:
@@ -449,6 +459,15 @@ def _made_elsewhere(kind: str, values: Mapping[str, Any]) -> Iterator[str]:
         yield from _made_elsewhere(values[HELD]["kind"], values[HELD]["values"])
 
 
+def release_of(schema: Schema) -> type[Release]:
+    """The class of the releases of a schema."""
+    if schema.linked is None:
+        return Release
+    from hedgerow.release.linked import LinkedRelease
+
+    return LinkedRelease
+
+
 def verify(
     path: str | Path, *, models: Sequence[str] = (), memory: int = MEMORY, columns: Sequence[str] = ()
 ) -> tuple[Release, list[str]]:
@@ -482,7 +501,7 @@ def verify(
         arrays = {name: archive.array_of(members[f"model/{number}.npy"]) for number, name in enumerate(about["arrays"])}
         model = read_model(domain, Stored(State(about["kind"], about["values"], arrays), allowance))
         trust = Trust(tuple(models), memory, tuple(columns))
-        release = Release(schema, model, Certificate.from_json(stated), answers, signer, trust)
+        release = release_of(schema)(schema, model, Certificate.from_json(stated), answers, signer, trust)
         _check_nothing_else(members, release)
     except ReleaseError:
         raise

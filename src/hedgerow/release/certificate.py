@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 import platform
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ from hedgerow.curator import PRINTED
 from hedgerow.errors import HedgerowError, ReleaseError, counted
 from hedgerow.release import editions
 from hedgerow.schema.fits import looked_at
+from hedgerow.schema.subgroups import subgroup_queries
 
 if TYPE_CHECKING:
     from hedgerow.schema import Schema
@@ -57,6 +59,8 @@ ACCESSES = {
     ("discover", "discovery"),
     ("quality", "gaussian"),
     ("quality", "laplace"),
+    ("confirm", "gaussian"),
+    ("confirm", "laplace"),
 }
 """What an access may be for, and by which mechanism."""
 _LEDGER = {FORMAT: ("dataset", "hash"), editions.FIRST: ("dataset", "entry", "hash")}
@@ -85,6 +89,8 @@ class Certificate:
     """The rows and the seed of the draw whose distances from the private table were measured."""
     prior: Mapping[str, Any] | None = None
     """The earlier release that the run started from: the digest of its file and what it guarantees."""
+    tables: tuple[str, ...] = ()
+    """Linked tables, the root first; a unit is then a key of the root and all that hangs on it."""
     format: str = FORMAT
 
     @property
@@ -107,7 +113,7 @@ class Certificate:
 
     @property
     def unit(self) -> str:
-        return "person" if self.person else "row"
+        return "unit" if self.tables else "person" if self.person else "row"
 
     def statements(self) -> list[str]:
         """What the guarantee covers, in words."""
@@ -119,7 +125,15 @@ class Certificate:
             f"e^ε, up to δ: {self.guarantee}.",
             f"The domain in the schema{bought} is asserted by the publisher not to depend on the private rows.",
         ]
-        if self.person:
+        if self.tables:
+            root, *others = self.tables
+            said.append(
+                f"A unit is a key of {root}: the row of {root} that has it, and all rows of {', '.join(others)} that "
+                "link to it, directly or through others. Rows beyond the bounds of the schema, further rows with the "
+                "same key, and those that link to nothing were left out before anything was counted. In every question "
+                f"the rows of one unit weigh {self.rows_per_person:,} parts together, at most; that is what it moves."
+            )
+        elif self.person:
             said.append(
                 f"A person counts with at most {counted(self.rows_per_person, 'row')}; further rows were left out "
                 "before anything was counted, so people with many rows are under-represented. Rows that name no person "
@@ -176,6 +190,8 @@ class Certificate:
             "versions": dict(self.versions),
             "charges": [_charge_to_json(charge) for charge in self.charges],
         }
+        if self.tables:
+            said["tables"] = list(self.tables)
         if self.unprotected:
             said["unprotected"] = list(self.unprotected)
         if self.drawn is not None:
@@ -198,7 +214,8 @@ class Certificate:
             whole=_amount_from_json(currency, data["whole"]),
             charges=tuple(_charge_from_json(currency, charge) for charge in data["charges"]),
             rows_per_person=int(data["rows_per_person"]),
-            person=data["unit"] == "person",
+            person=data["unit"] in ("person", "unit"),
+            tables=tuple(data.get("tables", ())),
             method=data["method"],
             dataset=data["dataset"],
             discovered=tuple(data["discovered"]),
@@ -248,19 +265,10 @@ def check(stated: Mapping[str, Any], answers: Sequence[Answer], schema: Schema) 
     cannot be checked from a release is whether it is the work of Hedgerow at all: a certificate is its publisher's
     statement, and a signature says whose.
     """
-    try:
-        certificate = Certificate.from_json(stated)
-        _check_text(stated)
+    with recomputing():
+        certificate = recomputed(stated)
         _check_schema(certificate, schema)
-        _check_charges(certificate)
-        _check_totals(certificate, stated)
         _check_answers(certificate, answers, schema)
-    except ReleaseError:
-        raise
-    except (HedgerowError, KeyError, TypeError, ValueError, ArithmeticError, AttributeError) as problem:
-        raise ReleaseError(
-            "certificate-unreadable", f"the certificate cannot be read or recomputed ({type(problem).__name__})."
-        ) from None
     count = len(certificate.charges)
     confirmed = [
         f"{count} {'charge' if count == 1 else 'charges'}: sensitivity, noise and cost agree",
@@ -277,6 +285,28 @@ def check(stated: Mapping[str, Any], answers: Sequence[Answer], schema: Schema) 
     return confirmed
 
 
+@contextmanager
+def recomputing() -> Iterator[None]:
+    """What cannot be read or recomputed does not verify."""
+    try:
+        yield
+    except ReleaseError:
+        raise
+    except (HedgerowError, KeyError, TypeError, ValueError, ArithmeticError, AttributeError) as problem:
+        raise ReleaseError(
+            "certificate-unreadable", f"the certificate cannot be read or recomputed ({type(problem).__name__})."
+        ) from None
+
+
+def recomputed(stated: Mapping[str, Any]) -> Certificate:
+    """The certificate, if all that it states follows from its charges and its budget."""
+    certificate = Certificate.from_json(stated)
+    _check_text(stated)
+    _check_charges(certificate)
+    _check_totals(certificate, stated)
+    return certificate
+
+
 def _check_text(value: Any) -> None:
     """Nothing in a certificate may draw on a reader's terminal."""
     if isinstance(value, Mapping):
@@ -290,7 +320,9 @@ def _check_text(value: Any) -> None:
 
 def _check_schema(certificate: Certificate, schema: Schema) -> None:
     said = (certificate.person, certificate.rows_per_person, certificate.dataset, list(certificate.discovered))
-    if said != (schema.person is not None, schema.max_rows_per_person, schema.dataset, schema.discovered):
+    linked = () if schema.linked is None else schema.linked.names
+    asked = (schema.person is not None, schema.max_rows_per_person, schema.dataset, schema.discovered)
+    if said != asked or certificate.tables != linked:
         raise ReleaseError(
             "certificate-and-schema",
             "the certificate and the schema differ on the unit, the dataset or what was discovered.",
@@ -330,7 +362,7 @@ def _check_charges(certificate: Certificate) -> None:
         grid = charge.rows_per_person * max(charge.weights) / STEPS_PER_SENSITIVITY
         if charge.extra != (grid if charge.purpose in ("select", "score", "quality") else 0.0):
             raise ReleaseError("charge-other-rounding", f"{where} states another rounding than Hedgerow makes.")
-        if charge.purpose in ("look", "measure", "quality") and len(charge.weights) != len(charge.queries):
+        if charge.purpose in ("look", "measure", "quality", "confirm") and len(charge.weights) != len(charge.queries):
             raise ReleaseError(
                 "charge-weights", f"{where} lists {len(charge.queries)} queries but {len(charge.weights)} weights."
             )
@@ -342,6 +374,8 @@ def _check_charges(certificate: Certificate) -> None:
             raise ReleaseError("charge-late-look", f"{where} is not the first access, as a look is.")
         if charge.purpose == "quality" and number < len(certificate.charges):
             raise ReleaseError("charge-early-quality", f"{where} is not the last access, as that of quality is.")
+        if charge.purpose == "confirm" and len(certificate.charges) > 1:
+            raise ReleaseError("charge-confirms-more", f"{where} is not the only access, as one that confirms is.")
     if (certificate.drawn is not None) != (certificate.charges[-1].purpose == "quality"):
         raise ReleaseError(
             "certificate-and-draw", "the certificate names a draw that was not measured, or measured one unnamed."
@@ -394,6 +428,7 @@ def _check_answers(certificate: Certificate, answers: Sequence[Answer], schema: 
 
     column_of = {f"{column}{ENDING}": column for column in certificate.discovered}
     column_of |= {name: column for column in encoding.columns for name in encoding.attributes_of(column)}
+    within = {query.description["aggregation"]: query.description for _, query in subgroup_queries(schema, encoding)}
     looked = ((), *((name,) for name in looked_at(schema)))
     bought: set[str] = set()
     for number, (charge, answer) in enumerate(zip(certificate.charges, answers, strict=True), start=1):
@@ -404,12 +439,15 @@ def _check_answers(certificate: Certificate, answers: Sequence[Answer], schema: 
             "score": (0, False, len(charge.weights)),
             "quality": (0, False, len(charge.weights)),
             "discover": (0, False, 0),
+            "confirm": (0, False, len(charge.weights)),
         }
         if (len(answer.measurements), answer.chosen is not None, len(answer.scores)) != expected[charge.purpose]:
             raise ReleaseError("charge-other-answer", f"charge {number} ({charge.purpose}) does not fit its answer.")
         if charge.purpose == "look" and tuple(m.query.attributes for m in answer.measurements) != looked:
             raise ReleaseError("charge-other-columns", "the look asks about other columns than the schema's.")
-        if charge.purpose == "quality" and any(query != _of_now(query, sizes) for query in charge.queries):
+        if charge.purpose == "quality" and any(
+            query not in (_of_now(query, sizes), within.get(query.get("aggregation"))) for query in charge.queries
+        ):
             raise ReleaseError(
                 "charge-undeclared-attributes",
                 f"charge {number} asks about attributes that the schema does not declare.",

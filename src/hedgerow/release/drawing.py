@@ -64,9 +64,9 @@ class Drawing:
                 lacking = {name: codes[done + np.flatnonzero(broken)] for name, codes in settled.items()}
                 legal = self._legal_given(lacking) if lacking else self._legal(int(broken.sum()))
                 kept = self._replaced(table, broken, legal)
+                if self._encoding.rules.broken(kept.filter(pa.array(broken))).any():
+                    raise HedgerowError("rule-broken", "a row that breaks a rule was about to be written; none was.")
             done += len(table)
-            if broken.any() and self._encoding.rules.broken(kept).any():
-                raise HedgerowError("rule-broken", "a row that breaks a rule was about to be written; none was.")
             yield kept
 
     def _broken(self, table: pa.Table) -> BoolArray:

@@ -9,8 +9,9 @@ as likely too large as too small; one that is truly small may come out below not
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from hedgerow.budget.accounting import Charge
 from hedgerow.coded.domain import Marginal
@@ -50,24 +51,54 @@ class Distance:
 
 
 @dataclass(frozen=True)
+class Within:
+    """How far the rows of a declared subgroup are from the private ones: the mean over the other columns, as a part of
+    the subgroup's own rows, of which the release has about so many.
+    """
+
+    column: str
+    value: str
+    rows: float
+    distance: Distance
+
+
+class Asked(NamedTuple):
+    """A subgroup that a query was asked within, and about how many rows it has."""
+
+    column: str
+    value: str
+    rows: float
+
+
+@dataclass(frozen=True)
 class Quality:
-    """The measured distances of a release: of every column, of pairs, and of a workload's wider marginals."""
+    """The measured distances of a release: of every column, of pairs, of a workload's wider marginals, of subgroups."""
 
     columns: tuple[Distance, ...]
     pairs: tuple[Distance, ...]
     wider: tuple[Distance, ...]
+    subgroups: tuple[Within, ...] = ()
 
     @classmethod
-    def of(cls, charge: Charge, scores: Sequence[float], total: float) -> Quality:
-        """From the scores of a charge, each of which is a weight times an L1 distance with the same noise."""
+    def of(cls, charge: Charge, scores: Sequence[float], total: float, within: Mapping[str, Asked]) -> Quality:
+        """From the scores of a charge, each of which is a weight times an L1 distance with the same noise.
+
+        `within` names the subgroups, by the digests of the queries that were asked within them.
+        """
         assert charge.mechanism in ("gaussian", "laplace")
         noise = Noise(charge.mechanism, charge.scale / charge.extra).std * charge.extra  # drawn on the grid
         found: dict[int, list[Distance]] = {1: [], 2: [], 3: []}
+        inside: dict[Asked, list[Distance]] = {}
         for query, weight, score in zip(charge.queries, charge.weights, scores, strict=True):
-            value, std = score / (2 * weight * total), noise / (2 * weight * total)
+            asked = within.get(query.get("aggregation", ""))
+            unit = 2 * weight * (total if asked is None else asked.rows)
+            value, std = score / unit, noise / unit
             distance = Distance(tuple(query["attributes"]), value, std, value + UPPER_IN_STD[charge.mechanism] * std)
-            found[min(3, len(distance.attributes))].append(distance)
-        return cls(tuple(found[1]), tuple(found[2]), tuple(found[3]))
+            (found[min(3, len(distance.attributes))] if asked is None else inside.setdefault(asked, [])).append(
+                distance
+            )
+        subgroups = tuple(Within(*asked, _mean(each)) for asked, each in inside.items())
+        return cls(tuple(found[1]), tuple(found[2]), tuple(found[3]), subgroups)
 
     @property
     def mean_column(self) -> Distance | None:
@@ -96,6 +127,7 @@ class Quality:
             "pairs": self.mean_pair,
             "worst_pair": self.worst_pair,
             "workload": self.mean_wider,
+            "worst_subgroup": max((each.distance for each in self.subgroups), key=lambda it: it.upper, default=None),
         }
 
     def typical(self, distances: Sequence[Distance]) -> float:
@@ -108,8 +140,10 @@ class Quality:
 
 def mean(distances: Sequence[Distance]) -> Distance | None:
     """The mean of distances whose noises are independent; its own is taken for Gaussian."""
-    if not distances:
-        return None
+    return _mean(distances) if distances else None
+
+
+def _mean(distances: Sequence[Distance]) -> Distance:
     count = len(distances)
     value = sum(each.value for each in distances) / count
     std = math.sqrt(sum(each.std**2 for each in distances)) / count

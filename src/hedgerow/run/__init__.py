@@ -6,11 +6,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hedgerow.run.confirming import confirm
     from hedgerow.run.outputs import Outputs
     from hedgerow.run.request import Checked, Request, chosen_method, synthesize
     from hedgerow.run.run import Run
 
-__all__ = ["Checked", "Outputs", "Request", "Run", "chosen_method", "synthesize"]
+__all__ = ["Checked", "Outputs", "Request", "Run", "chosen_method", "confirm", "synthesize"]
 
 _PLACES = {
     "Checked": "request",
@@ -18,6 +19,7 @@ _PLACES = {
     "Request": "request",
     "Run": "run",
     "chosen_method": "request",
+    "confirm": "confirming",
     "synthesize": "request",
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -11,7 +12,7 @@ import pyarrow.compute as pc
 
 from hedgerow.coded.domain import Attribute, CodedTable, Codes, Domain, IntArray
 from hedgerow.errors import OptionError, listing, suggestion
-from hedgerow.schema.arrays import BoolArray, CodeArray
+from hedgerow.schema.arrays import BoolArray, CodeArray, nulls, plain, texts
 from hedgerow.schema.column import Column, Encoded
 from hedgerow.schema.group import GroupEncoding
 from hedgerow.schema.invented import LONGEST
@@ -118,6 +119,31 @@ class Encoding:
         for mend in self.mends * PASSES:
             mend(coded)
         return coded
+
+    def read_back(self, table: pa.RecordBatch | pa.Table) -> dict[str, Codes]:
+        """The codes of a table that was decoded. A mark that its column cannot hold came back as nothing, and is read
+        as itself; of several such marks as the first.
+        """
+        columns = {name: table.column(name) for name in self.columns}
+        for name, mark in self._empty.items():
+            blank = self._columns[name].blank(columns[name])
+            if blank.any():
+                columns[name] = pc.if_else(pa.array(blank), mark, texts(columns[name]))
+        return self.encode(pa.table(columns))
+
+    @cached_property
+    def _empty(self) -> dict[str, str]:
+        """The mark that nothing stands for in a decoded table, by column; none where nothing is a mark itself."""
+        found = {}
+        for name, column in self._columns.items():
+            codes = column.layout.values + np.arange(len(column.marks))
+            others = [np.zeros(len(codes), dtype=np.int64) for _ in column.attributes(name)[1:]]
+            values = plain(column.write([codes, *others], np.random.default_rng(0)))
+            values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+            empty = [mark for mark, null in zip(column.marks, nulls(values), strict=True) if null]
+            if empty and "" not in column.marks:
+                found[name] = empty[0]
+        return found
 
     def outside(self, batch: pa.RecordBatch | pa.Table) -> dict[tuple[str, ...], BoolArray]:
         """For each column, and each group, the rows whose value the declaration does not hold. Private: exact rows."""

@@ -10,7 +10,7 @@ import codecs
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +19,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 from hedgerow.errors import Fault
 from hedgerow.schema.arrays import is_text
 from hedgerow.schema.reading import as_text
+
+if TYPE_CHECKING:
+    from hedgerow.schema.conditions.language import Expression
 
 _WORDS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "space": " ", "point": ".", "dot": "."}
 _CODECS = re.compile(
@@ -123,10 +126,11 @@ class Cleaning:
 
 @dataclass(frozen=True)
 class Written:
-    """How a whole table is written: its file, and the columns that need cleaning."""
+    """How a whole table is written: its file, the columns that need cleaning, and what derived ones are the sum of."""
 
     file: File = field(default_factory=File)
     columns: Mapping[str, Cleaning] = field(default_factory=dict)
+    derived: Mapping[str, Expression] = field(default_factory=dict)
 
 
 def plain_file(file: File) -> dict[str, Any]:

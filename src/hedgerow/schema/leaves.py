@@ -27,6 +27,8 @@ from hedgerow.schema.reading import as_number, as_whole
 MOST_LEAVES = 1 << 16
 """Of one column."""
 HEAVIEST = 2**53
+STEEPEST = 8.0
+"""A tail falls with the ninth power of the distance from zero, at most."""
 
 
 class Leaf(NamedTuple):
@@ -35,6 +37,12 @@ class Leaf(NamedTuple):
     first: int
     last: int
     weight: int
+
+
+def reaches_out(first: int, last: int) -> bool:
+    """Whether a run of steps on one side of zero ends at least twice as far from it as it begins."""
+    near, far = sorted((abs(first), abs(last)))
+    return first * last > 0 and far >= 2 * near
 
 
 def alike(low: int, high: int, count: int) -> list[list[Leaf]]:
@@ -125,30 +133,45 @@ class Leaves(Steps):
     def _along(self, leaf: IntArray, share: FloatArray) -> FloatArray:
         """How far into its leaf each draw lies, from 0 to 1."""
         along = _sloping(share, self._slopes[leaf])
-        for tail, near, far in self._tails:
+        for tail, near, far, power in self._tails:
             here = leaf == tail
-            along[here] = _running_out(share[here], near, far)
+            along[here] = _running_out(share[here], near, far, power)
         return np.clip(along, 0.0, math.nextafter(1.0, 0.0))
 
     @cached_property
-    def _tails(self) -> list[tuple[int, float, float]]:
-        """Outermost leaves that reach at least twice as far from zero as they begin, with both ends.
+    def _tails(self) -> list[tuple[int, float, float, float]]:
+        """Outermost leaves that reach at least twice as far from zero as they begin, with both ends and their law.
 
-        Rows thin out there: between the ends their number falls with the square of the distance from zero. An even
-        spread would put most of them into the far half, and the mean with them.
+        Rows thin out there as they did before: where half as far from zero 2^a times as many rows lie beyond, their
+        number falls with the power a + 1 of the distance, the square at least. An even spread would put most of them
+        into the far half, and the mean with them.
         """
         found = []
-        first, last = self._first[-1], self._last[-1]
-        if first > 0 and last >= 2 * first and self._thins_out(-1, -2):
-            found.append((len(self._first) - 1, float(first), float(last + 1)))
-        first, last = self._first[0], self._last[0]
-        if last < 0 and first <= 2 * last and self._thins_out(0, 1):
-            found.append((0, float(first - 1), float(last)))
+        for tail, beside in ((0, 1), (len(self._first) - 1, -2)):
+            first, last = int(self._first[tail]), int(self._last[tail])
+            outwards = last < 0 if tail == 0 else first > 0
+            if outwards and reaches_out(first, last) and self._thins_out(tail, beside):
+                ends = (first - 1, last) if tail == 0 else (first, last + 1)
+                found.append((tail, float(ends[0]), float(ends[1]), self._fall(tail)))
         return found
 
+    def _fall(self, tail: int) -> float:
+        """How often the rows beyond are halved from half the distance at which a tail begins to that distance."""
+        before = self._before(tail, 2)
+        return min(max(math.log2(1 + before / self._weight[tail]), 1.0), STEEPEST)
+
+    def _before(self, tail: int, times: int) -> float:
+        """How many rows lie nearer to zero than where a tail begins, but no more than so many times nearer."""
+        near = float(self._first[tail] if self._first[tail] > 0 else self._last[tail])
+        low, high = sorted((near / times, near))
+        within = np.clip(np.minimum(self._last + 1, high) - np.maximum(self._first, low), 0, None)
+        return float((self._weight * within / (self._last - self._first + 1)).sum())
+
     def _thins_out(self, leaf: int, beside: int) -> bool:
+        """Whether a leaf is thinner than the one beside it; one that stands alone in two decades is no tail of any."""
         width = self._last - self._first + 1
-        return len(width) > 1 and bool(self._weight[leaf] / width[leaf] < self._weight[beside] / width[beside] / 2)
+        thinner = len(width) > 1 and self._weight[leaf] / width[leaf] < self._weight[beside] / width[beside] / 2
+        return bool(thinner) and self._before(leaf, 10) > 0
 
     @cached_property
     def _slopes(self) -> FloatArray:
@@ -210,9 +233,10 @@ def _sloping(share: FloatArray, slope: FloatArray) -> FloatArray:
     return 2 * share / (1 - slope + np.sqrt((1 - slope) ** 2 + 4 * slope * share))
 
 
-def _running_out(share: FloatArray, low: float, high: float) -> FloatArray:
-    """The same for a density that falls with the square of the distance from zero, between ends on one side of it."""
-    number = 1 / (1 / low - share * (1 / low - 1 / high))
+def _running_out(share: FloatArray, low: float, high: float, power: float) -> FloatArray:
+    """The same where the rows beyond fall with a power of the distance from zero, between ends on one side of it."""
+    near, far = (abs(end) ** -power for end in (low, high))
+    number: FloatArray = math.copysign(1.0, low) * (near - share * (near - far)) ** (-1 / power)
     return (number - low) / (high - low)
 
 

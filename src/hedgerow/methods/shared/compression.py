@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedgerow.coded.domain import Domain
+from hedgerow.coded.domain import Domain, IntArray
 from hedgerow.coded.measurement import Measurement, Noise
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.coded.recoding import Recoding
@@ -47,8 +47,8 @@ class Compression:
 def compress(domain: Domain, one_ways: Sequence[Measurement], deviations: float = 3.0) -> Compression:
     """Merge, attribute by attribute, the codes whose noisy count is below `deviations` standard deviations.
 
-    `one_ways` are plain one-way measurements, one per attribute. The merged code comes last. Codes that the domain's
-    support tells apart stay apart: of the rare ones, those of the kind that has most of them are merged.
+    `one_ways` are plain one-way measurements, one per attribute. Merged codes come last, one for each kind: codes that
+    the domain's support tells apart stay apart.
     """
     maps = {}
     for measurement in one_ways:
@@ -56,11 +56,12 @@ def compress(domain: Domain, one_ways: Sequence[Measurement], deviations: float 
         rare[measurement.values.argmax()] = False  # the commonest code is never hidden among the others
         (name,) = measurement.query.attributes
         kinds = domain.kinds(name)
-        if domain.support:
-            rare &= kinds == np.bincount(kinds, weights=rare).argmax()
-        if rare.sum() > 1:
-            mapping = np.where(rare, np.count_nonzero(~rare), np.cumsum(~rare) - 1)
-            maps[name] = mapping.astype(np.int64)
+        rare &= np.bincount(kinds, weights=rare)[kinds] > 1  # nothing to be merged with
+        if rare.any():
+            merged = np.unique(kinds[rare], return_inverse=True)[1].reshape(-1)
+            mapping: IntArray = np.cumsum(~rare) - 1
+            mapping[rare] = np.count_nonzero(~rare) + merged
+            maps[name] = mapping
     return Compression(Recoding(domain, maps))
 
 
@@ -69,15 +70,12 @@ def _reexpressed(target: Domain, recoding: Recoding, measurement: Measurement) -
     mapping = recoding.maps.get(attributes[0])
     if mapping is None:
         return [Measurement(MarginalQuery(target, attributes), measurement.values, measurement.noise)]
-    merged = int(mapping.max())
-    rare = mapping == merged
-    noise = Noise(measurement.noise.kind, measurement.noise.scale * math.sqrt(int(rare.sum())))
-    total = np.array([measurement.values[rare].sum()])
-    blocks = np.full(merged + 1, -1)
-    blocks[merged] = 0
-    parts = [Measurement(MarginalQuery(target, attributes, blocks=blocks), total, noise)]
-    if merged:
-        blocks = np.append(np.arange(merged), -1)
-        kept = MarginalQuery(target, attributes, blocks=blocks)
-        parts.insert(0, Measurement(kept, measurement.values[~rare], measurement.noise))
+    sizes = np.bincount(mapping)
+    sums = np.bincount(mapping, weights=measurement.values).astype(np.int64)
+    parts = []
+    for size in np.unique(sizes).tolist():  # codes that hold as many carry the same noise
+        alike = sizes == size
+        blocks = np.where(alike, np.cumsum(alike) - 1, -1)
+        noise = Noise(measurement.noise.kind, measurement.noise.scale * math.sqrt(size))
+        parts.append(Measurement(MarginalQuery(target, attributes, blocks=blocks), sums[alike], noise))
     return parts

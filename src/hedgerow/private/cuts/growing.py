@@ -1,13 +1,16 @@
 """A public tree of one line, grown where noisy counts say that rows are.
 
-A level counts the parts of every block that was split before it: a partition of part of the line, so a row reaches one
-part at most and the level is one marginal query. A part is split further when its noisy count is clear of its noise.
+A level counts the whole line: the parts of every block that was split before it, and once more what was not split. That
+is a partition, so a row reaches one part and the level is one marginal query; what is counted again costs nothing, and
+is the better known the longer others are looked into. A part is split when its noisy count is clear of the noise that
+its own parts would have.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import isinf, sqrt
 
 import numpy as np
 
@@ -16,8 +19,10 @@ from hedgerow.coded.measurement import Measurement
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.schema.trees import Block, Tree
 
-SPLIT = 3.0
-"""A part is split when its noisy count is above so many standard deviations of its noise."""
+SPLIT = 4.0
+"""A part is split when its noisy count is above so many standard deviations of the noise of one count …"""
+DOUBT = 1.5
+"""… and may be split yet while it is above so many of its own."""
 MOST_LEVELS = 6
 """Beyond a decade and five digits nothing is looked for."""
 MOST_RUNS = 1 << 17
@@ -33,6 +38,12 @@ class Node:
     variance: float = float("inf")
     parts: list[Node] = field(default_factory=list)
 
+    def counted(self, count: float, variance: float) -> None:
+        """Take one more count of the block: all so far weigh as much as they are sure."""
+        weight = 1.0 if isinf(self.variance) else self.variance / (self.variance + variance)
+        self.count += weight * (count - self.count)
+        self.variance = weight * variance
+
 
 class Growing:
     """One line of a column while its tree is descended."""
@@ -42,8 +53,12 @@ class Growing:
         self.tree = tree
         self.root = Node(Block(tree.low, tree.high, 0))
         self._levels = 0
+        self._front: list[Node] = [self.root]
+        """What fills the line, in its order."""
         self._split: list[Node] = [self.root]
-        """Nodes whose parts are counted next."""
+        """Nodes of it whose parts are counted next …"""
+        self._open: list[Node] = []
+        """… and those that may be split yet, or turn out to hold nothing."""
         self._seen = 0
         """Levels that can be counted in the runs of the last look."""
         self._starts: IntArray = np.empty(0, dtype=np.int64)
@@ -51,7 +66,7 @@ class Growing:
     @property
     def levels_left(self) -> int:
         """How many levels may still be asked for."""
-        return min(self.tree.levels, MOST_LEVELS) - self._levels if self._split else 0
+        return min(self.tree.levels, MOST_LEVELS) - self._levels if self._split or self._open else 0
 
     @property
     def in_sight(self) -> bool:
@@ -63,32 +78,31 @@ class Growing:
         for depth in range(self.levels_left, 0, -1):
             if depth == 1 or self._runs(depth) <= MOST_RUNS:
                 break
-        blocks = self.tree.top() if self._split == [self.root] else [node.block for node in self._split]
-        below = depth - (self._split == [self.root])
-        ends = [block.high + 1 for block in blocks if block.high < self.tree.high]
-        self._starts = np.unique(np.concatenate([[self.tree.low], ends, *self._below(blocks, below)]).astype(np.int64))
+        lows = [node.block.low for node in self._front]
+        below = self._below(self._looked_into, depth - (self._levels == 0))
+        self._starts = np.unique(np.concatenate([lows, *below]).astype(np.int64))
         self._seen = depth
         return self._starts
 
     def query(self, domain: Domain) -> MarginalQuery:
-        """The parts of everything that is split, as one query over the runs of the look; all else counts nowhere."""
+        """The line with everything split that is to be, as one query over the runs of the look."""
         for node in self._split:
             node.parts = [Node(part) for part in self._parts(node)]
-        blocks = [part.block for node in self._split for part in node.parts]
-        lows = np.array([block.low for block in blocks], dtype=np.int64)
-        highs = np.array([block.high for block in blocks], dtype=np.int64)
+        self._front = [part for node in self._front for part in node.parts or [node]]
+        lows = np.array([node.block.low for node in self._front], dtype=np.int64)
         part = np.searchsorted(lows, self._starts, side="right") - 1
-        inside = (part >= 0) & (self._starts <= highs[part])
         elsewhere = np.full(domain[self.attribute].size - len(self._starts), -1)
-        return MarginalQuery(domain, (self.attribute,), blocks=np.append(np.where(inside, part, -1), elsewhere))
+        return MarginalQuery(domain, (self.attribute,), blocks=np.append(part, elsewhere))
 
     def answer(self, measured: Measurement) -> None:
-        """Take the counts of the parts, and decide which are split next."""
-        counted = [part for node in self._split for part in node.parts]
-        for part, count in zip(counted, measured.dense().tolist(), strict=True):
-            part.count, part.variance = count, measured.noise.variance
+        """Take the counts, and decide what is split next."""
+        for node, count in zip(self._front, measured.dense().tolist(), strict=True):
+            node.counted(count, measured.noise.variance)
+        fresh = [part for node in self._split for part in node.parts if not part.block.single]
+        open_ = [node for node in [*self._open, *fresh] if node.count > DOUBT * sqrt(node.variance)]
         least = SPLIT * measured.std
-        self._split = [part for part in counted if part.count > least and not part.block.single]
+        self._split = [node for node in open_ if node.count > least]
+        self._open = [node for node in open_ if node.count <= least]
         self._levels += 1
         self._seen -= 1
 
@@ -97,9 +111,12 @@ class Growing:
 
     def _runs(self, depth: int) -> int:
         """About how many runs a look of that depth would have."""
-        blocks = self.tree.top() if self._split == [self.root] else [node.block for node in self._split]
-        below = depth - (self._split == [self.root])
-        return sum(self.tree.runs(block, below) for block in blocks)
+        return sum(self.tree.runs(block, depth - (self._levels == 0)) for block in self._looked_into)
+
+    @property
+    def _looked_into(self) -> list[Block]:
+        """What may be split in the levels to come."""
+        return [node.block for node in [*self._split, *self._open]] if self._levels else self.tree.top()
 
     def _below(self, blocks: Sequence[Block], depth: int) -> list[IntArray]:
         if depth == 0:

@@ -17,8 +17,9 @@ import sys
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -31,6 +32,10 @@ from hedgerow.schema.draft.labels import LABELLED
 from hedgerow.schema.file import Cleaning, File, Written
 from hedgerow.schema.header import refuse_lacking, refuse_twice
 from hedgerow.schema.spreadsheets import unguarded, unguarded_name
+
+if TYPE_CHECKING:
+    from hedgerow.schema.conditions.language import Expression
+    from hedgerow.schema.conditions.lines import Solved
 
 BATCH_ROWS = 1 << 16
 _CSV_BLOCK = 1 << 22
@@ -88,7 +93,9 @@ def open_source(table: Any, written: Written = PLAIN, *, memory: int = 4 << 30) 
     if is_url(table):
         refuse_strip(written)
     source = _open(table, written.file, memory)
-    return CleanedSource(source, written.columns) if written.columns and not is_url(table) else source
+    if written.columns and not is_url(table):
+        source = CleanedSource(source, written.columns)
+    return SolvedSource(source, written.derived) if written.derived else source
 
 
 def refuse_strip(written: Written) -> None:
@@ -316,6 +323,32 @@ class CleanedSource:
                 for name, array in zip(batch.schema.names, batch.columns, strict=True)
             ]
             yield pa.RecordBatch.from_arrays(cleaned, names=batch.schema.names)
+
+
+class SolvedSource:
+    """A table that lacks a column, and has the derived one that tells it: `seconds`, where there are two moments."""
+
+    def __init__(self, source: Source, derived: Mapping[str, Expression]):
+        self._source, self._derived = source, derived
+
+    def by_person(self, person: str) -> SolvedSource:
+        return SolvedSource(by_person(self._source, person), self._derived)
+
+    @cached_property
+    def _solved(self) -> dict[str, Solved]:
+        from hedgerow.schema.conditions.lines import solved
+
+        return {each.name: each for each in solved(self._derived, self._source.header())}
+
+    def header(self) -> tuple[str, ...]:
+        return (*self._source.header(), *self._solved)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        own = [name for name in columns if name not in self._solved]
+        needed = [name for each in columns if each in self._solved for name in self._solved[each].needs]
+        for batch in self._source.batches(list(dict.fromkeys([*own, *needed]))):
+            arrays = [self._solved[name](batch) if name in self._solved else batch.column(name) for name in columns]
+            yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
 
 class UnguardedSource:

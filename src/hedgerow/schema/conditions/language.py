@@ -235,6 +235,28 @@ class Scaled(Expression):
 
 
 @dataclass(frozen=True)
+class Span(Expression):
+    """A number of spans of time: minutes * INTERVAL '1 minute'."""
+
+    inner: Expression
+    seconds: Fraction
+
+    @property
+    def kind(self) -> Kind:  # type: ignore[override]
+        return "span"
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.inner,)
+
+    def evaluate(self, known: Known, rows: int) -> Values:
+        return _line(self.inner, known, rows).times(self.seconds)
+
+    def __str__(self) -> str:
+        return f"({self.inner} * INTERVAL '{_decimal(self.seconds)}' SECOND)"
+
+
+@dataclass(frozen=True)
 class Part(Expression):
     """The year, month, day, hour … of a date or moment; or the seconds of a span."""
 

@@ -35,6 +35,7 @@ from hedgerow.schema.conditions.language import (
     Not,
     Part,
     Scaled,
+    Span,
     Sum,
 )
 from hedgerow.schema.conditions.parts import PARTS, SECONDS
@@ -251,6 +252,8 @@ class _Reading:
         over = isinstance(node, exp.Div)
         if not over and isinstance(left, Constant):
             left, right = right, left
+        if not over and left.kind == "number" and isinstance(right, Constant) and right.kind == "span":
+            return Span(left, right.value)
         if not isinstance(right, Constant) or right.kind != "number" or left.kind not in ("number", "span"):
             raise self._mismatch(node, "numbers are multiplied and divided by constants alone")
         if over and right.value == 0:

@@ -6,17 +6,21 @@ import re
 from pathlib import Path
 
 from hedgerow.errors import OptionError
-from hedgerow.schema.draft.declaration import Declaration, Findings, number
+from hedgerow.schema.draft.declaration import Declaration, Findings, merge, number
 
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _STRING = r"'(?:[^']|'')*'"
-_TABLE = re.compile(r"\bCREATE\s+(?:\w+\s+)*?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?[^\s(]+\s*\(", re.IGNORECASE)
+_TABLE = re.compile(r"\bCREATE\s+(?:\w+\s+)*?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?([^\s(]+)\s*\(", re.IGNORECASE)
 _ENUM = re.compile(r"\bCREATE\s+TYPE\s+([\w.\"]+)\s+AS\s+ENUM\s*\(([^)]*)\)", re.IGNORECASE)
 _NAME = r'(?:"(?:[^"]|"")+"|`[^`]+`|\[[^\]]+\]|\w+)'
 _COLUMN = re.compile(rf"^\s*({_NAME})\s+(.*)$", re.DOTALL)
 _TYPE = re.compile(r'^("?[\w.]+"?(?:\s+(?:precision|varying|unsigned))*)\s*(?:\(([^)]*)\))?(.*)$', re.DOTALL | re.I)
 _CONSTRAINT = re.compile(r"^\s*(CONSTRAINT|PRIMARY|FOREIGN|UNIQUE|CHECK|KEY|INDEX|EXCLUDE|LIKE)\b", re.IGNORECASE)
 _CHECK = re.compile(r"\bCHECK\s*\(", re.IGNORECASE)
+_FOREIGN = re.compile(
+    rf"\bFOREIGN\s+KEY\s*\(([^)]*)\)\s*REFERENCES\s+((?:{_NAME}\.)*{_NAME})\s*\(([^)]*)\)", re.IGNORECASE
+)
+_REFERS = re.compile(rf"\bREFERENCES\s+((?:{_NAME}\.)*{_NAME})\s*(?:\(\s*({_NAME})\s*\))?", re.IGNORECASE)
 _BOUND = rf"(?:\(?({_STRING}|[+-]?\d+(?:\.\d+)?)\)?)"
 _KINDS = [
     (r"(small|big|medium|tiny)?int(eger)?\d?|(big|small)?serial", "integer"),
@@ -35,10 +39,12 @@ def read_catalogue(path: Path) -> Findings:
     except UnicodeDecodeError:
         raise OptionError("not-utf8", f'"{path.name}" is not UTF-8 text.') from None
     enumerations = {_bare(name.split(".")[-1]).lower(): _strings(values) for name, values in _ENUM.findall(text)}
+    bodies = {_last(start[1]): _enclosed(text, start.end() - 1) for start in _TABLE.finditer(text)}
+    tables = {table: _table(body, enumerations) for table, body in bodies.items()}
     found: Findings = {}
-    for start in _TABLE.finditer(text):
-        for name, declaration in _table(_enclosed(text, start.end() - 1), enumerations).items():
-            found.setdefault(name, declaration)
+    for table, columns in tables.items():
+        for name, declaration in columns.items():
+            found.setdefault(name, merge(declaration, _referred(bodies[table], name, tables)))
     if not found:
         raise OptionError("no-create-table", f'"{path.name}" holds no CREATE TABLE statement that can be read.')
     return found
@@ -58,6 +64,16 @@ def read_checks(path: Path) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def read_references(path: Path) -> list[tuple[list[str], str, list[str]]]:
+    """The foreign keys of the file that span several columns: those, the table they refer to, and its columns."""
+    text = _COMMENT.sub(" ", path.read_text(encoding="utf-8-sig"))
+    return [
+        ([_bare(name.strip()) for name in _split(own)], _last(table), [_bare(n.strip()) for n in _split(of)])
+        for own, table, of in _FOREIGN.findall(text)
+        if "," in own
+    ]
+
+
 def _table(body: str, enumerations: dict[str, list[str]]) -> Findings:
     found: Findings = {}
     constraints = []
@@ -71,6 +87,18 @@ def _table(body: str, enumerations: dict[str, list[str]]) -> Findings:
         for check in constraints:
             _constrain(declaration, name, check)
     return found
+
+
+def _referred(body: str, name: str, tables: dict[str, Findings]) -> Declaration:
+    """What another table says of the column that this one refers to; whether a value may be missing is said here."""
+    for item in _split(body):
+        column = _COLUMN.match(item)
+        if not column or _CONSTRAINT.match(item) or _bare(column[1]) != name:
+            continue
+        if refers := _REFERS.search(column[2]):
+            held = tables.get(_last(refers[1]), {}).get(_bare(refers[2] or name), {})
+            return {key: value for key, value in held.items() if key != "missing"}
+    return {}
 
 
 def _column(definition: str, enumerations: dict[str, list[str]]) -> Declaration:
@@ -158,6 +186,11 @@ def _split(body: str) -> list[str]:
 
 def _strings(text: str) -> list[str]:
     return [literal[1:-1].replace("''", "'") for literal in re.findall(_STRING, text)]
+
+
+def _last(name: str) -> str:
+    """A table's own name, without that of its schema."""
+    return _bare(name.split(".")[-1])
 
 
 def _bare(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Descriptors in JSON: Frictionless packages and table schemas, CSVW metadata, JSON Schema, a contest's own files."""
+"""Descriptors in JSON: Frictionless, CSVW, JSON Schema, SDV's metadata, a contest's own files."""
 
 from __future__ import annotations
 
@@ -32,6 +32,8 @@ def read_descriptor(path: Path) -> Findings:
     except (UnicodeDecodeError, json.JSONDecodeError):
         raise OptionError("not-json", f'"{path.name}" is not JSON.') from None
     if isinstance(data, dict):
+        if _is_sdv(data):
+            return _sdv(data)
         if "resources" in data or "fields" in data:
             return _frictionless(data)
         if "tables" in data or "tableSchema" in data:
@@ -45,8 +47,8 @@ def read_descriptor(path: Path) -> Findings:
     raise OptionError(
         "unknown-descriptor",
         f'"{path.name}" is no descriptor that can be read: a Frictionless one has `resources` or `fields`, '
-        "a CSVW one `tableSchema` or `tables`, a JSON Schema `properties`; a specification says of every column its "
-        "type and its max, a file of cities the state of every code.",
+        "a CSVW one `tableSchema` or `tables`, metadata of SDV `columns` and `sdtype`, a JSON Schema `properties`; a "
+        "specification says of every column its type and its max, a file of cities the state of every code.",
     )
 
 
@@ -108,6 +110,44 @@ def _csvw_column(column: dict[str, Any]) -> Declaration:
         null = column.get("null", [""])
         declaration["missing"] = _marks(null if isinstance(null, list) else [null])
     return declaration
+
+
+def _is_sdv(data: dict[str, Any]) -> bool:
+    return any("sdtype" in about for table in _sdv_tables(data) for about in table.values())
+
+
+def _sdv_tables(data: dict[str, Any]) -> list[dict[str, dict[str, Any]]]:
+    tables = data.get("tables")
+    several = tables.values() if isinstance(tables, dict) else [data]
+    found = [table.get("columns") for table in several if isinstance(table, dict)]
+    return [
+        {str(name): about for name, about in columns.items() if isinstance(about, dict)}
+        for columns in found
+        if isinstance(columns, dict)
+    ]
+
+
+def _sdv(data: dict[str, Any]) -> Findings:
+    """SDV's metadata says of a column what it is, and of a moment how it is written; domains it leaves to the rows."""
+    found: Findings = {}
+    for table in _sdv_tables(data):
+        for name, about in table.items():
+            found.setdefault(name, _sdv_column(about))
+    return found
+
+
+def _sdv_column(about: dict[str, Any]) -> Declaration:
+    kind = str(about.get("sdtype"))
+    if kind == "numerical":
+        whole = "int" in str(about.get("computer_representation", "")).lower()
+        return {"type": "integer" if whole else "number"}
+    if kind == "datetime":
+        form = str(about.get("datetime_format", ""))
+        timed = not form or re.search("%[HIMSp]", form)
+        plain = form in ("", "%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S")
+        return {"type": "datetime" if timed else "date", **({} if plain else {"format": form})}
+    known = {"categorical": "category", "boolean": "boolean", "id": "id"}
+    return {"type": known[kind]} if kind in known else {}
 
 
 def read_json_schema(data: dict[str, Any]) -> Findings:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.errors import OptionError, SchemaError, TableError, listing, standing
-from hedgerow.schema.conditions import parse_condition
 from hedgerow.schema.document import Block, Flow, write_yaml
-from hedgerow.schema.draft.catalogue import read_catalogue, read_checks
+from hedgerow.schema.draft.catalogue import read_catalogue
 from hedgerow.schema.draft.codebook import read_codebook
+from hedgerow.schema.draft.constraints import Stated, read_constraints
 from hedgerow.schema.draft.declaration import Declaration, Findings, complete, find, is_complete, merge
 from hedgerow.schema.draft.descriptors import read_descriptor
 from hedgerow.schema.draft.ipums import read_ipums
@@ -101,19 +101,21 @@ def _drafted(
     return Draft(text, tuple(columns), waiting)
 
 
-def _rules(sources: Sequence[str], columns: dict[str, Declaration]) -> tuple[list[str], list[str]]:
-    """What SQL catalogues check of several columns together: what conditions can say, and what is left to a person."""
+def _rules(sources: Sequence[str], columns: dict[str, Declaration]) -> tuple[list[Any], list[str]]:
+    """What sources say of several columns together: what conditions can say, and what is left to a person."""
     known = {name: declaration for name, declaration in columns.items() if is_complete(declaration)}
-    taken, left = [], []
-    for check in (
-        check for source in sources if source.lower().endswith(".sql") for check in read_checks(Path(source))
-    ):
+    stated = Stated()
+    for source in sources:
+        stated.join(read_constraints(source))
+    taken: list[Any] = []
+    left = list(stated.notes)
+    for rule in stated.rules:
         try:
-            parse_condition(check, Schema(columns=known).columns)
-        except (OptionError, SchemaError):
-            left.append(check)
+            Schema.from_dict({"columns": known, "rules": [rule]})
+        except SchemaError:
+            left.append(f"CHECK ({rule})" if isinstance(rule, str) else f"when {rule['when']}, then {rule['then']},")
         else:
-            taken.append(check)
+            taken.append(rule)
     return taken, left
 
 
@@ -176,7 +178,7 @@ def _write(
     columns: dict[str, Declaration],
     sources: Sequence[str],
     nameless: int,
-    rules: tuple[list[str], list[str]],
+    rules: tuple[list[Any], list[str]],
 ) -> str:
     """A line for each column, below an example of every type."""
     origin = listing((Path(source).name for source in sources), most=6) if sources else "the header alone"
@@ -189,7 +191,7 @@ def _write(
         "# A column is declared on one line, as one of:\n"
         + "".join(f"#   name: {example:{width}}  # {meaning}\n" for example, meaning in EXAMPLES.values())
         + (f"# {nameless} without a name: left out.\n" if nameless else "")
-        + "".join(f"# CHECK ({check}) may become one of the `rules`.\n" for check in rules[1])
+        + "".join(f"# {stated} may become one of the `rules`.\n" for stated in rules[1])
     )
     data: dict[str, Any] = {"dataset": dataset} if dataset else {}
     if plain_file(file):

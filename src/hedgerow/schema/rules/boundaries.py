@@ -8,17 +8,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from hedgerow.schema.conditions.language import (
-    Among,
-    Comparison,
-    Condition,
-    Constant,
-    Difference,
-    Expression,
-    Field,
-    Scaled,
-    Sum,
-)
+from hedgerow.schema.conditions.language import Among, Comparison, Condition, Expression, Field
+from hedgerow.schema.conditions.lines import as_line
 from hedgerow.schema.conditions.values import Numbers
 from hedgerow.schema.rules.lookup import Listed
 
@@ -39,7 +30,7 @@ def boundaries(conditions: Iterable[Condition], column: str) -> list[int]:
 
 def _starts(node: Expression, column: str) -> Iterable[int]:
     if isinstance(node, Comparison):
-        left, right = _line(node.left), _line(node.right)
+        left, right = as_line(node.left), as_line(node.right)
         if left is None or right is None:
             return
         factor = left.get(column, Fraction(0)) - right.get(column, Fraction(0))
@@ -75,21 +66,3 @@ def _both(field: Field, value: Fraction) -> Iterable[int]:
     if field.unit is not None and (value / field.unit).denominator == 1:
         yield int(value / field.unit)
         yield int(value / field.unit) + 1
-
-
-def _line(expression: Expression) -> dict[str, Fraction] | None:
-    """A sum of columns times factors, and a constant under the name ""; None where it is no such sum."""
-    if isinstance(expression, Field):
-        return {expression.name: Fraction(1)}
-    if isinstance(expression, Constant):
-        return {"": expression.value} if isinstance(expression.value, Fraction) else None
-    if isinstance(expression, Scaled):
-        inner = _line(expression.inner)
-        return inner and {name: factor * expression.factor for name, factor in inner.items()}
-    if isinstance(expression, Sum | Difference):
-        left, right = _line(expression.left), _line(expression.right)
-        if left is None or right is None or expression.kind != expression.left.kind:
-            return None
-        sign = -1 if isinstance(expression, Difference) else 1
-        return {name: left.get(name, Fraction(0)) + sign * right.get(name, Fraction(0)) for name in {**left, **right}}
-    return None

@@ -55,9 +55,11 @@ class Rules:
 
     def broken(self, table: pa.Table | pa.RecordBatch) -> BoolArray:
         """Which rows break a rule."""
+        fields = {name: field for condition in self.conditions for name, field in condition.fields.items()}
+        known = {name: field.read(table.column(name)) for name, field in fields.items()}
         found = np.zeros(table.num_rows, dtype=bool)
-        for each in self.kept:
-            found |= each.condition.truth(table).false
+        for condition in self.conditions:
+            found |= condition.evaluate(known, table.num_rows).false
         return found
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hedgerow.schema.conditions import Condition
 from hedgerow.schema.conditions.cells import judged
+from hedgerow.schema.conditions.language import Comparison, Field
 from hedgerow.schema.rules.kept import Kept
 from hedgerow.schema.rules.zeros import MOST_CELLS
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from hedgerow.schema.schema import Schema
 
 AGAIN = "rows that break it are drawn again"
+LENGTH = "; how far the two lie apart is learnt better as a column of its own, with the later one derived"
 
 
 def explained(schema: Schema) -> list[str]:
@@ -25,7 +28,22 @@ def explained(schema: Schema) -> list[str]:
 
 
 def _way(kept: Kept, encoding: Encoding) -> str:
-    """How a rule is kept."""
+    """How a rule is kept, and what would be better for an order of two columns that are cut."""
+    return _kept(kept, encoding) + (LENGTH if _is_order(kept.condition) else "")
+
+
+def _is_order(condition: Condition) -> bool:
+    """Whether one of two columns with many values is never below the other."""
+    return (
+        isinstance(condition, Comparison)
+        and condition.operator != "="
+        and isinstance(condition.left, Field)
+        and isinstance(condition.right, Field)
+        and all(getattr(field.column, "discovered", False) for field in condition.fields.values())
+    )
+
+
+def _kept(kept: Kept, encoding: Encoding) -> str:
     blocks = {name: block for block in encoding.blocks for name in block.columns}
     held = {blocks[name].names for name in kept.condition.columns}
     if len(held) == 1 and len(kept.condition.columns) > 1:

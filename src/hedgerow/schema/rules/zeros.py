@@ -7,7 +7,7 @@ drawn from it is drawn again until it obeys. All of it follows from the declarat
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -39,7 +39,36 @@ def zeros(kept: Iterable[Kept], blocks: Sequence[Block], domain: Domain) -> tupl
             possible[marginal] = possible[marginal] & legal if marginal in possible else legal
             named = [next(block for block in blocks if name in block.columns) for name in each.condition.columns]
             order.setdefault(marginal, list(dict.fromkeys(block.names[0] for block in named)))
-    return possible, [Mend.of(marginal, order[marginal], legal, domain) for marginal, legal in possible.items()]
+    mends = [Mend.of(marginal, order[marginal], legal, domain) for marginal, legal in possible.items()]
+    return _needed(possible, domain), mends
+
+
+def _needed(possible: Mapping[Marginal, BoolArray], domain: Domain) -> Support:
+    """The tables that do not follow from others, the wide ones dropped first: each is a clique of every model.
+
+    a × c follows from a × b and b × c where no b that is declared goes with both: AGEP × INDP from AGEP × INDP_CAT,
+    if a public table says of each industry in which category it is.
+    """
+    needed = dict(possible)
+    pairs = [marginal for marginal in possible if len(marginal) == 2]
+    for first, last in sorted(pairs, key=lambda pair: -possible[pair].size):
+        for between in domain.names:
+            before, after = _oriented(needed, first, between), _oriented(needed, between, last)
+            if before is None or after is None:
+                continue
+            declared = domain[between].size - domain[between].hidden
+            met = before[:, :declared].astype(np.float32) @ after[:declared].astype(np.float32) > 0
+            if not (met & ~possible[first, last]).any():
+                del needed[first, last]
+                break
+    return needed
+
+
+def _oriented(tables: Mapping[Marginal, BoolArray], row: str, column: str) -> BoolArray | None:
+    """The table of two attributes, if there is one, with the first of them down its side."""
+    if (row, column) in tables:
+        return tables[row, column]
+    return tables[column, row].T if (column, row) in tables else None
 
 
 @dataclass(frozen=True, eq=False)
