@@ -17,6 +17,7 @@ from hedgerow.progress import Limits
 
 if TYPE_CHECKING:
     from hedgerow import methods
+    from hedgerow.compare import compare_tables as compare
     from hedgerow.models.fitted import Fitted, fit
     from hedgerow.models.graphical.noisy import noisy
     from hedgerow.release.bundle import Release
@@ -32,6 +33,7 @@ __all__ = [
     "Release",
     "Schema",
     "__version__",
+    "compare",
     "confirm",
     "fit",
     "methods",
@@ -56,8 +58,8 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     """Heavy parts are imported when first used: `import hedgerow` stays light."""
-    if name == "methods":
-        return importlib.import_module("hedgerow.methods")
+    if name in ("compare", "methods"):
+        return importlib.import_module(f"hedgerow.{name}")
     if name not in _LAZY:
         raise AttributeError(f"module 'hedgerow' has no attribute {name!r}")
     module, attribute = _LAZY[name]

@@ -297,6 +297,26 @@ class Part(RecodedCurator):
         return query
 
 
+class Scope(RecodedCurator):
+    """The same curator for somebody who asks about some of the attributes alone."""
+
+    def __init__(self, base: Curator, names: Marginal):
+        super().__init__(base, Recoding(base.domain, {}))
+        self._domain = Domain(base.domain[name] for name in base.domain.marginal(names))
+        self._columns = {column: held for column, held in base.columns.items() if set(held) <= set(names)}
+
+    @property
+    def columns(self) -> Mapping[str, Marginal]:
+        return self._columns
+
+    @property
+    def public(self) -> CodedTable | None:
+        return None
+
+    def _translate(self, query: Query) -> Query:
+        return query
+
+
 class Published(RecodedCurator):
     """The same curator where some marginals were published before: they are answered by the public tables, for nothing,
     and what they would have cost goes to the queries that they are asked with.

@@ -14,6 +14,10 @@ from hedgerow.answers.asking import estimates
 from hedgerow.answers.discrepancy import Typical, typical
 from hedgerow.answers.question import read_questions
 from hedgerow.answers.rows import Rows
+from hedgerow.answers.spread import _together, _told
+from hedgerow.coded.domain import Domain
+from hedgerow.coded.measurement import Measurement, Noise
+from hedgerow.coded.query import MarginalQuery
 
 SCHEMA = {
     "columns": {
@@ -164,3 +168,18 @@ def test_the_command(hedgerow, release, tmp_path):
     assert row["low"] < 0 < row["high"]
     assert hedgerow("ask", "people.release", "SELECT MAX(age) FROM t").refusal == "unknown-question"
     assert hedgerow("ask", "people.release").refusal == "no-question"
+
+
+def test_what_a_measurement_told_is_compared_with_what_the_model_says():
+    """A pair was measured: a question about one of its columns is told by sums over the other."""
+    domain = Domain.of({"a": 2, "b": 3})
+    measured = Measurement(MarginalQuery(domain, ("a", "b")), np.array([10, 20, 30, 5, 15, 20]), Noise("gaussian", 4.0))
+    rows = Rows(pa.table({"a": [0, 1]}), np.array([0.5, 0.5]), 100.0, {"a": np.array([0, 1])})
+    found = _told(measured, ("a",), rows, 100.0 * np.array([1.0, 0.0]))
+    assert found.moved == pytest.approx(60 - 50)
+    assert found.noise == pytest.approx(3 * measured.noise.variance)
+    assert _together([found, found]).noise == pytest.approx(found.noise / 2)
+    assert _together([found, found._replace(moved=0.0)]).moved == pytest.approx(found.moved / 2)
+    rough = MarginalQuery(domain, ("a",), levels={"a": [0, 0]})  # one cell for both values tells neither
+    untold = Measurement(rough, np.array([100]), Noise("gaussian", 4.0))
+    assert _told(untold, ("a",), rows, np.array([1.0, 0.0])) is None

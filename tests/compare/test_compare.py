@@ -236,7 +236,7 @@ def test_two_comparisons_do_not_fill_one_folder_at_once(place):
         other.start()
         while not said:
             time.sleep(0.01)
-        grid.fill(False, lambda line: None)
+        grid.fill(1, False, lambda line: None)
     other.join()
     assert "another comparison is at work" in said[0]
     assert said[1] == "3 of 3 cells are done already"

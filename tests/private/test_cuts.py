@@ -20,7 +20,7 @@ from hedgerow.private.exact import SparseCounts
 from hedgerow.release.bundle import verify
 from hedgerow.schema.leaves import Leaf, Leaves
 from hedgerow.schema.probing import Probing
-from hedgerow.schema.trees import Decimal
+from hedgerow.schema.trees import Block, Decimal
 
 SCHEMA = """
 columns:
@@ -88,6 +88,21 @@ def test_a_tail_has_a_cell_of_its_own_and_thins_out_as_the_rows_before_it_do():
     for seed in range(5):
         last = cut(values, 0, 10**9, scale=60.0, seed=seed)[-1]
         assert len(last) == 1 or last[-1][1] < 2 * last[-1][0]
+
+
+def test_a_leaf_that_stands_apart_is_no_tail_of_what_lies_before_it():
+    apart = Leaves([[Leaf(0, 0, 9_000)], [Leaf(100, 999, 200)]], 0, 10**6)
+    drawn = apart.draw(np.ones(20_000, np.int64), None, np.random.default_rng(0))
+    assert drawn.mean() == pytest.approx(549.5, rel=0.02)
+
+
+def test_days_alike_are_cut_no_finer_than_a_week():
+    root = Node(Block(0, 27, 2))
+    root.parts = [Node(Block(day, day, 2), 500.0 + day % 2, 100.0) for day in range(28)]
+    assert [[(first, last) for first, last, _ in cell] for cell in settle(root, 7)] == [
+        [(first, first + 6)] for first in range(0, 28, 7)
+    ]
+    assert len(settle(root)) == 28
 
 
 def leaves(cells: list[list[tuple[int, int, int]]]) -> list[tuple[int, int, int]]:

@@ -7,13 +7,16 @@ from typing import Annotated
 
 import typer
 
-from hedgerow.samples import SAMPLES
+from hedgerow.samples import LINKED, SAMPLES
 
 
 def example(
     name: Annotated[str, typer.Argument(help=", ".join(SAMPLES))],
     out: Annotated[
-        Path, typer.Option("-o", "--out", dir_okay=False, help=".csv, .parquet or .arrow file; its schema goes beside.")
+        Path,
+        typer.Option(
+            "-o", "--out", help=".csv, .parquet or .arrow file, or a folder for linked tables; the schema goes beside."
+        ),
     ],
     rows: Annotated[
         int | None, typer.Option(min=1, help="Default: as many as the table that it stands for had.")
@@ -23,7 +26,7 @@ def example(
 ) -> None:
     """Write a sample table (made up, so public) and its schema."""
     from hedgerow.errors import OptionError, counted, listing, suggestion
-    from hedgerow.release.files import TABLE_SUFFIXES, whole_file, write_table
+    from hedgerow.release.files import TABLE_SUFFIXES, whole_file, write_table, writing
     from hedgerow.run.outputs import check_outputs
     from hedgerow.samples import find
 
@@ -32,11 +35,19 @@ def example(
             "unknown-example", f'unknown example "{name}"; examples: {listing(SAMPLES)}.{suggestion(name, SAMPLES)}'
         )
     schema_path = out.with_suffix(".yaml")
-    check_outputs([(out, TABLE_SUFFIXES), (schema_path, ())], {}, overwrite=overwrite)
     sample = find(name)
+    made = sample.generate(rows or sample.ROWS, seed)
+    tables = {out: made}
+    if name in LINKED:
+        if out.suffix:
+            raise OptionError("output-not-a-folder", f'"{name}" is linked tables; name a folder for them, not "{out}".')
+        with writing(out):
+            out.mkdir(exist_ok=True)
+        tables = {out / f"{each}.csv": table for each, table in made.items()}
+    check_outputs([*((path, TABLE_SUFFIXES) for path in tables), (schema_path, ())], {}, overwrite=overwrite)
     with whole_file(schema_path, replace=overwrite) as partial:
         partial.write_text(sample.SCHEMA, encoding="utf-8")
-    table = sample.generate(rows or sample.ROWS, seed)
-    write_table(out, table.schema, [table], replace=overwrite)
-    size = f"{counted(len(table), 'row')}, {counted(table.num_columns, 'column')}"
-    print(f"{out}: {size} (made up, so public)\n{schema_path}: its schema")
+    for path, table in tables.items():
+        write_table(path, table.schema, [table], replace=overwrite)
+        print(f"{path}: {counted(len(table), 'row')}, {counted(table.num_columns, 'column')} (made up, so public)")
+    print(f"{schema_path}: {'their' if name in LINKED else 'its'} schema")

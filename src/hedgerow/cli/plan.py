@@ -52,7 +52,7 @@ def plan(
     with unread():
         if picture is not None:
             check_outputs([(picture, (".svg",))], {"schema": schema[0]}, overwrite=overwrite)
-        declared = Schema.load(schema[0] if len(schema) == 1 else tuple(schema))
+        declared = Schema.load(schema[0] if len(schema) == 1 else tuple(schema)).unlinked("plan")
         budgets = [Budget(each.epsilon, each.delta) for each in wanted(schema, epsilon, delta)]
         share = SHARE_OF_QUALITY if quality is None else quality
         told = [forecast(declared, budget, rows, share) for budget in budgets]

@@ -71,6 +71,7 @@ def publish(
     facts = load(publisher)
     trust = Trust(tuple(allow_model or ()), size(max_memory), tuple(allow_column or ()))
     loaded = Release.load(release, **trust._asdict())
+    loaded.schema.unlinked("publish")
     if loaded.guarantee is None:
         raise ReleaseError("no-guarantee", f'"{release}" carries no privacy guarantee; it was not published.')
     said = None

@@ -112,14 +112,22 @@ def check(
     for sentence in explained(declared):
         print(sentence)
     named = " ".join(schema)
-    columns = counted(len(declared.columns), "column")
+    columns = counted(len(declared.columns) - len(declared.generated), "column")
     if table is None:
         print(f"{named}: {columns}, no fault found")
         return
     from hedgerow.private.sources.source import described, header_of, open_source
 
     with unread():
-        declared.check_header(header_of(table, declared.written), described(table))
+        if declared.linked is None:
+            header = header_of(table, declared.written)
+        else:
+            from hedgerow.private.engines import open_tables
+
+            header = open_tables(table, declared).header()
+        declared.check_header(header, described(table))
+        if private is not None:
+            declared.unlinked("schema check --private")
     if private is None:
         print(f"{named}: {columns}, found in the header of {table}; no row was read")
         return

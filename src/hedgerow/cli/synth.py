@@ -141,6 +141,7 @@ def synth(
         preset = find(declared)
         for note in () if preset is None else preset.notes:
             _hint(note)
+        tables = _linked(declared, out)
         requests = [
             Request(
                 table=table,
@@ -168,6 +169,7 @@ def synth(
                     rows=rows,
                     most_rows=each.most_rows,
                     overwrite=overwrite,
+                    tables=tables,
                 ),
             )
             for each in wanted(schema, epsilon, delta)
@@ -177,6 +179,14 @@ def synth(
             _rehearse(request, dry_run_rows, json_, quiet)
     else:
         make_all(requests, json_, quiet)
+
+
+def _linked(schema: str | tuple[str, ...], out: Path | None) -> tuple[str, ...]:
+    """The tables of a schema of several; they are written into a folder."""
+    from hedgerow.schema import Schema
+
+    linked = None if out is None or out.suffix else Schema.load(schema).linked
+    return () if linked is None else linked.names
 
 
 def _named(out: Path | None) -> Path:
@@ -245,6 +255,9 @@ def _make(checked: Checked, files: Outputs, claim: Claim, as_json: bool, quiet: 
         )
     if request.resume:
         _hint("whether the table is the same was not checked; answers that were paid for before are used as they are.")
+    if files.tables:
+        _make_tables(made, files, request, progress, as_json)
+        return
     with progress.phase("draw rows"), _paid_release(files.sampling(request.seed)), writing(files.table):
         warning = " ".join(made.certificate.statements()) if made.certificate.void else None
         drawn = made.batches(_rows_out(files, made), request.seed)
@@ -271,6 +284,40 @@ def _make(checked: Checked, files: Outputs, claim: Claim, as_json: bool, quiet: 
         print(json.dumps(report))
     else:
         _summary(request, files, report, made)
+
+
+def _make_tables(made: Release, files: Outputs, request: Request, progress: TerminalProgress, as_json: bool) -> None:
+    """The rows of linked tables, and what there is to say of them."""
+    from hedgerow.release.files import writing
+    from hedgerow.release.linked import LinkedRelease, write_tables
+
+    assert isinstance(made, LinkedRelease)
+    with progress.phase("draw rows"), _paid_release(files.sampling(request.seed)), writing(files.table):
+        rows = write_tables(files.table, made, None, request.seed, replace=files.overwrite)
+    warn(made.doubts)
+    warn(_unfitting(made, request.budget.epsilon))
+    if as_json:
+        report = {
+            "method": request.method,
+            "epsilon": request.budget.epsilon,
+            "delta": request.budget.delta,
+            "rows": rows,
+            "guarantee": made.certificate.to_json()["guarantee"],
+            "misfits": made.misfits and {each.column: [each.share, each.std] for each in made.misfits.columns},
+            "out": str(files.table),
+            "release": str(files.release),
+            "phases": progress.phases,
+            "peak_rss_mb": peak_rss_mb(),
+        }
+        print(json.dumps(report))
+        return
+    for name, count in rows.items():
+        print(f"{files.table / name}.csv: {counted(count, 'synthetic row')}")
+    print(f"{files.release}: model and certificate; check it with: hedgerow verify {files.release}")
+    for statement in made.certificate.statements()[:1]:
+        print(statement)
+    if request.ledger is None and not made.certificate.void:
+        _hint("no --ledger was given, so nothing adds this release up with others of the same people.")
 
 
 def _unfitting(made: Release, epsilon: float) -> list[str]:

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import sys
 import threading
 import time
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from hedgerow.coded.domain import CodedTable
 from hedgerow.compare.origin import package_digest
 from hedgerow.compare.plan import Cell, ForeignTable, Plan
+from hedgerow.compare.program import made_by
 from hedgerow.errors import HedgerowError, OptionError, code_of, listing, place_of
 from hedgerow.private.evaluate.samples import sample_of, sample_of_values
 from hedgerow.private.sources.coded import rows_of, with_columns_of
@@ -28,6 +32,7 @@ from hedgerow.progress import peak_rss_mb
 from hedgerow.release.files import write_private
 
 if TYPE_CHECKING:
+    from hedgerow.private.evaluate import Metric
     from hedgerow.private.evaluate.raw import RawTable
     from hedgerow.private.sources.source import Source
 
@@ -37,16 +42,28 @@ FLOOR_SAMPLES = {"bootstrap": "bootstrap", "subsample": "tenth"}
 
 def run_cell(plan: Plan, cell: Cell, journal: Path | None = None) -> dict[str, Any]:
     """Make (or read) the synthetic table, note what that took, and compare it with the real one."""
-    from hedgerow.private.evaluate import Comparison, find
-    from hedgerow.private.evaluate.evaluation import figures_of, look_at_values, read_rows
-    from hedgerow.private.evaluate.uncut import with_cells_of
+    from hedgerow.private.evaluate import find
 
     metrics = [find(name) for name in plan.metrics]
     wall, cpu = time.perf_counter(), time.process_time()
     made: Any = None
-    if cell.kind == "method":
-        made = plan.request(cell, journal).checked().release().sample(seed=plan.paired(cell.run)[0])
-    took = {"cpu_s": time.process_time() - cpu, "wall_s": time.perf_counter() - wall, "peak_mb": peak_rss_mb()}
+    with ExitStack() as held:
+        if cell.kind == "method":
+            made = plan.request(cell, journal).checked().release().sample(seed=plan.paired(cell.run)[0])
+        elif cell.kind == "program":
+            made = held.enter_context(made_by(cell.name, plan.programs[cell.name], plan.given(cell)))
+            spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+            cpu -= spent.ru_utime + spent.ru_stime
+        took = {"cpu_s": time.process_time() - cpu, "wall_s": time.perf_counter() - wall, "peak_mb": peak_rss_mb()}
+        return {**_judged(plan, cell, made, metrics), **(took if made is not None else {})}
+
+
+def _judged(plan: Plan, cell: Cell, made: Any, metrics: Sequence[Metric]) -> dict[str, Any]:
+    """The figures of a table beside the real one."""
+    from hedgerow.private.evaluate import Comparison
+    from hedgerow.private.evaluate.evaluation import figures_of, look_at_values, read_rows
+    from hedgerow.private.evaluate.uncut import with_cells_of
+
     private = open_source(plan.table, plan.declared.written, memory=plan.max_memory)
     encoding = with_cells_of(plan.declared, private, plan.seed).encoding()
 
@@ -59,12 +76,14 @@ def run_cell(plan: Plan, cell: Cell, journal: Path | None = None) -> dict[str, A
         synthetic = floor(cell.name, real, seed)
         values = None if real_values is None else sample_of_values(real_values, FLOOR_SAMPLES[cell.name], seed)
     else:
-        synthetic, values = read(open_source(made) if made is not None else open_synthetic(cell.file), "synthetic")
+        synthetic, values = read(
+            open_source(made) if cell.kind == "method" else open_synthetic(made or cell.file), "synthetic"
+        )
     raw = None if real_values is None or values is None else (real_values, values)
     comparison = Comparison(encoding, real, synthetic, plan.seed, plan.target, raw_tables=raw)
     figures = figures_of(comparison, metrics)
     kept = {name: value for name, value in figures.items() if isinstance(value, float)}
-    return {**kept, "rows": rows_of(synthetic), **(took if cell.kind == "method" else {})}
+    return {**kept, "rows": rows_of(synthetic)}
 
 
 def floor(name: str, real: CodedTable, seed: int) -> CodedTable:
@@ -74,7 +93,7 @@ def floor(name: str, real: CodedTable, seed: int) -> CodedTable:
 
 def refuse_changed(plan: Plan, cell: Cell) -> None:
     """A cell says what makes it; code that was edited while the comparison ran would make something else."""
-    now = plan.origin(package_digest(), cell.name if cell.kind == "method" else None, cell.epsilon)
+    now = plan.origin(package_digest(), cell.name if cell.kind in ("method", "program") else None, cell.epsilon)
     changed = [what for what in now if now[what] != cell.made[what]]
     if changed:
         raise OptionError(

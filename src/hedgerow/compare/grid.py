@@ -1,8 +1,9 @@
 """The grid: cells that are done are kept, the others run one after the other, whatever becomes of each.
 
 The folder holds `cells/` (one small file for each finished cell, and the journal of one that is not), `manifest.json`,
-`results.parquet` and `comparison.html`. Starting the same command again goes on where it stopped, with what was paid
-for; more methods, ε or runs fill in more. One comparison at a time fills a folder: another waits for it.
+`results.parquet`, `comparison.html`, and what a paper takes (`hedgerow.compare.summary`). Starting the same command
+again goes on where it stopped, with what was paid for; more methods, ε or runs fill in more. One comparison at a time
+fills a folder: another waits for it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -26,6 +28,7 @@ from hedgerow.budget.amounts import Budget
 from hedgerow.compare.cell import request
 from hedgerow.compare.origin import is_current, package_digest
 from hedgerow.compare.plan import Cell, Plan
+from hedgerow.compare.summary import latex, results_csv, summaries, summary_csv, svg
 from hedgerow.errors import OptionError, unread
 from hedgerow.pages.comparison import MetricView, comparison_page
 from hedgerow.private.evaluate import find
@@ -44,6 +47,7 @@ def compare(
     plan: Plan,
     folder: str | Path,
     *,
+    jobs: int = 1,
     retry: bool = False,
     command: Sequence[str] = (),
     say: Callable[[str], None] = lambda line: None,
@@ -51,7 +55,7 @@ def compare(
     """Fill in the grid and write its results; returns the rows of this plan. PRIVATE: compared with real rows.
 
     Everything that can be checked is checked before a row is read. Every run of a method is a release of its own:
-    with a ledger, each is debited.
+    with a ledger, each is debited. `jobs` runs are at work at a time.
     """
     grid = Grid(plan, Path(folder))
     with ExitStack() as held:
@@ -59,7 +63,7 @@ def compare(
             grid.held()
             _check(plan)
             held.enter_context(grid.open(command, say))
-        rows = grid.fill(retry, say)
+        rows = grid.fill(jobs, retry, say)
         grid.write(say)
     return rows
 
@@ -73,6 +77,12 @@ def _check(plan: Plan) -> None:
         Budget(epsilon, plan.delta)
         for method in plan.methods:
             plan.method(method, epsilon)
+    if plan.programs and plan.ledger is not None:
+        raise OptionError(
+            "program-and-ledger",
+            f'the program "{next(iter(plan.programs))}" reads the table by itself, and no ledger could debit it. Hint: '
+            "compare without a ledger, on a public table.",
+        )
     strange = [name for name in plan.options if name not in plan.methods]
     if strange:
         raise OptionError("setting-without-method", f'--set names "{strange[0]}", which is not among the methods.')
@@ -94,6 +104,8 @@ class Grid:
     def __init__(self, plan: Plan, folder: Path):
         self.plan, self.folder = plan, folder
         self._cells = folder / "cells"
+        self._children: set[subprocess.Popen[str]] = set()
+        self._stopped = False
         self._manifest = folder / "manifest.json"
 
     @cached_property
@@ -173,8 +185,8 @@ class Grid:
         left = {*self.folder.glob(PARTIAL), self._cells}
         return set(self.folder.iterdir()) <= left and not (self._cells.exists() and any(self._cells.iterdir()))
 
-    def fill(self, retry: bool, say: Callable[[str], None]) -> list[Row]:
-        """Run what is not done yet (with `retry`, also what failed)."""
+    def fill(self, jobs: int, retry: bool, say: Callable[[str], None]) -> list[Row]:
+        """Run what is not done yet (with `retry`, also what failed), so many at a time."""
         cells = self.cells
         rows = {cell.key: row for cell in cells if (row := self._kept(cell)) is not None}
         if retry:
@@ -183,14 +195,29 @@ class Grid:
         if len(waiting) < len(cells):
             say(f"{len(cells) - len(waiting)} of {len(cells)} cells are done already")
         took: dict[str, list[float]] = {}
-        for index, cell in enumerate(waiting):
-            begin = time.monotonic()
-            rows[cell.key] = self._run(cell)
-            took.setdefault(cell.name, []).append(time.monotonic() - begin)
-            self._keep(cell, rows[cell.key])
-            left = remaining_seconds(took, waiting[index + 1 :])
-            say(f"{index + 1}/{len(waiting)} {cell.title}: {_outcome(rows[cell.key])}{_left(left)}")
+        done = 0
+        with ThreadPoolExecutor(jobs) as pool:
+            try:
+                for cell, row, seconds in pool.map(self._timed, waiting):
+                    done += 1
+                    rows[cell.key] = row
+                    took.setdefault(cell.name, []).append(seconds)
+                    left = remaining_seconds(took, waiting[done:]) / jobs
+                    say(f"{done}/{len(waiting)} {cell.title}: {_outcome(row)}{_left(left)}")
+            except BaseException:
+                self._stopped = True
+                pool.shutdown(wait=False, cancel_futures=True)
+                for child in list(self._children):
+                    _end(child)
+                raise
         return [rows[cell.key] for cell in cells]
+
+    def _timed(self, cell: Cell) -> tuple[Cell, Row, float]:
+        begin = time.monotonic()
+        row = self._run(cell)
+        if not self._stopped:  # otherwise it did not end by itself
+            self._keep(cell, row)
+        return cell, row, time.monotonic() - begin
 
     def _keep(self, cell: Cell, row: Row) -> None:
         """A cell that is done needs no journal; one that failed keeps what it paid for until it is tried again."""
@@ -249,6 +276,7 @@ class Grid:
             pass_fds=(self._lock,),
         )
         assert child.stdin is not None
+        self._children.add(child)
         try:
             with suppress(BrokenPipeError):  # it died at once; what of is said below
                 child.stdin.write(request(self.plan, cell) + "\n")
@@ -258,6 +286,7 @@ class Grid:
             return {"status": "timed out", "problem": f"not done after {self.plan.max_seconds:g} s"}
         finally:
             _end(child)
+            self._children.discard(child)
         if not answer.exists():
             return {"status": "failed", "problem": _death(child.returncode)}
         found: Row = json.loads(answer.read_text(encoding="utf-8"))
@@ -279,6 +308,17 @@ class Grid:
         manifest = json.loads(self._manifest.read_text(encoding="utf-8"))
         views = views_of(self.plan, rows)
         write_private(self.folder / "comparison.html", comparison_page(rows, views, manifest))
+        write_summaries(self.folder, rows, views, [*self.plan.methods, *self.plan.programs][0])
+
+
+def write_summaries(folder: Path, rows: Sequence[Row], views: Sequence[MetricView], against: str) -> None:
+    """results.csv, summary.csv, and for every figure a table in LaTeX and a picture."""
+    found = summaries(rows, [view.name for view in views], against)
+    write_private(folder / "results.csv", results_csv(rows))
+    write_private(folder / "summary.csv", summary_csv(found))
+    for view in views:
+        write_private(folder / f"{view.name}.tex", latex(found, view))
+        write_private(folder / f"{view.name}.svg", svg(found, view))
 
 
 def views_of(plan: Plan, rows: Sequence[Row]) -> list[MetricView]:

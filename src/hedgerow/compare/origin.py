@@ -13,7 +13,7 @@ from typing import Any
 import hedgerow
 from hedgerow import __version__
 from hedgerow.errors import OptionError
-from hedgerow.methods import options
+from hedgerow.methods import options, published
 
 Origin = Mapping[str, Any]
 SOURCES = (".py", ".yaml", ".so", ".pyd")
@@ -30,7 +30,7 @@ def origin(source: str, outside: Iterable[str], method: Any = None, given: Mappi
     made = {
         "version": __version__,
         "source": source,
-        "outside": {name: module_digest(name) for name in outside if ":" in name},
+        "outside": {name: module_digest(name) for name in outside if ":" in name and name not in published()},
         "options": {} if method is None else options(method),
         "files": {option: digest_of(path) for option, path in named.items() if path.is_file()},
     }

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from hedgerow.budget.amounts import Budget
 from hedgerow.compare.origin import Origin, digest_of, digest_of_table, origin, package_digest
+from hedgerow.compare.program import files_of
 from hedgerow.errors import OptionError
 from hedgerow.methods.method import Method
 from hedgerow.private.engines.elsewhere import engine_elsewhere
@@ -54,9 +55,9 @@ class ForeignTable:
 
 @dataclass(frozen=True)
 class Cell:
-    """One run: of a method at an ε, of a floor, or a look at a foreign table."""
+    """One run: of a method or a program at an ε, of a floor, or a look at a foreign table."""
 
-    kind: Literal["method", "floor", "table"]
+    kind: Literal["method", "program", "floor", "table"]
     name: str
     epsilon: float | None
     run: int
@@ -92,6 +93,10 @@ class Plan:
     delta: float = 1e-9
     options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Options by method."""
+    named: Mapping[str, str] = field(default_factory=dict)
+    """Methods that go by a label here: one method may stand under several, with other options."""
+    programs: Mapping[str, str] = field(default_factory=dict)
+    """Other people's programs by name: commands (`hedgerow.compare.program`)."""
     file: Mapping[str, Any] = field(default_factory=dict)
     """How the private and the public table are written; it wins over what the schema says."""
     tables: tuple[ForeignTable, ...] = ()
@@ -121,6 +126,8 @@ class Plan:
                 for method in dict.fromkeys([*self.methods, ALWAYS]):
                     given = dict(self.options.get(method, {}))
                     yield Cell("method", method, epsilon, run, given, made=made[method, epsilon])
+                for name in self.programs:
+                    yield Cell("program", name, epsilon, run, made={**self.origin(source, name, epsilon), **judged})
         for each in self.tables:
             yield Cell("table", each.name, each.epsilon, 0, {}, each.file, digest_of(Path(each.file)), plain)
 
@@ -128,8 +135,12 @@ class Plan:
         """The code and the options that make a cell; `source` is that of Hedgerow."""
         if method is None or epsilon is None:
             return origin(source, self._outside)
-        made = origin(source, (method, *self._outside), self.method(method, epsilon), self.options.get(method))
-        return {**made, "max_memory": self.max_memory}
+        if method in self.programs:
+            command = self.programs[method]
+            return {**origin(source, self._outside), "command": command, "files": dict(files_of(command))}
+        behind = self.named.get(method, method)
+        made = origin(source, (behind, *self._outside), self.method(method, epsilon), self.options.get(method))
+        return {**made, "max_memory": self.max_memory, **({"method": behind} if method in self.named else {})}
 
     @property
     def _outside(self) -> tuple[str, ...]:
@@ -139,7 +150,7 @@ class Plan:
 
     def method(self, name: str, epsilon: float) -> Method:
         """A method with the options of the plan, and those of its preset."""
-        return chosen_method(self.schema, name, epsilon, self.options.get(name))
+        return chosen_method(self.schema, self.named.get(name, name), epsilon, self.options.get(name))
 
     def request(self, cell: Cell, journal: Path | None = None) -> Request:
         """A run of a method; a journal that is there already is gone on with."""
@@ -150,7 +161,7 @@ class Plan:
             table=self.table,
             schema=self.schema,
             budget=Budget(cell.epsilon, self.delta),
-            method=cell.name,
+            method=self.named.get(cell.name, cell.name),
             options=self.options.get(cell.name, {}),
             file=self.file,
             public=self.public,
@@ -163,6 +174,12 @@ class Plan:
             quality=0.0,  # a comparison sees the rows themselves
         )
 
+    def given(self, cell: Cell) -> dict[str, Any]:
+        """What a program is told."""
+        seed = self.paired(cell.run)[0]
+        about = {"table": self.table, "schema": self.schema, "delta": self.delta, "seed": seed}
+        return {**about, "epsilon": cell.epsilon}
+
     def paired(self, run: int) -> tuple[int, int | None]:
         """The seeds of a run, the same for every method: post-processing, and noise where that is unsafely seeded."""
         unsafe = self.unsafe_noise_seed
@@ -173,7 +190,8 @@ class Plan:
         """The schema of all cells."""
         from hedgerow.schema import Schema
 
-        return Schema.load(self.schema, lambda path: refuse_as_public(path, self.table)).with_file(self.file)
+        schema = Schema.load(self.schema, lambda path: refuse_as_public(path, self.table))
+        return schema.unlinked("compare").with_file(self.file)
 
     @cached_property
     def judged(self) -> dict[str, Any]:

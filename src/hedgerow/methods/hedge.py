@@ -91,6 +91,7 @@ class Hedge(Options, Strategy):
     size: float = options.size(4.0, ", reached as the budget is spent; 0: 4 to 32, as the columns need")
     accounting: str = options.accounting()
 
+    relations: ClassVar[int] = 4
     about: ClassVar[About] = About(
         name="hedge",
         title="Hedged measurements",

@@ -23,6 +23,7 @@ from hedgerow.progress import Progress
 class Independent:
     """One noisy histogram per attribute."""
 
+    relations: ClassVar[int] = 0
     about: ClassVar[About] = About(
         name="independent",
         title="Independent columns",

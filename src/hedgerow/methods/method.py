@@ -37,6 +37,9 @@ class Method(Protocol):
     # A method with `begins_in_epsilon = True` is given its budget in ε, where δ > 0 and no ledger adds it up: it pays
     # for Laplace noise in it, and exchanges what is left for μ² (`Curator.exchange`).
 
+    # A method with `relations`, a number, can make linked tables: it makes the root, and an attribute of a child table
+    # is drawn given so many others at most (`hedgerow.methods.shared.histories`).
+
     def run(self, curator: Curator, progress: Progress) -> Model:
         """Ask the curator, spend what it has, return a model."""
         ...

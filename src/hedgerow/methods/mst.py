@@ -45,6 +45,7 @@ class MST(Options):
     worth: float = options.worth(0.25, "pairs")
     accounting: str = options.accounting()
 
+    relations: ClassVar[int] = 1
     about: ClassVar[About] = About(
         name="mst",
         title="Maximum spanning tree",

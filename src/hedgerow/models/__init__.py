@@ -17,6 +17,7 @@ _KINDS = {
     "graphical": "hedgerow.models.graphical.model:GraphicalModel",
     "histograms": "hedgerow.models.histograms:Histograms",
     "joined": "hedgerow.models.joined:Joined",
+    "linked": "hedgerow.models.linked:LinkedModel",
     "network": "hedgerow.models.network:BayesianNetwork",
     "records": "hedgerow.models.records:Records",
     "segments": "hedgerow.models.segments:Segments",

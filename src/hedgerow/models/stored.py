@@ -129,6 +129,20 @@ class Stored:
                 self._refuse(name, "attributes in the order of the schema")
         return found
 
+    def lists_of_names(self, name: str, domain: Domain) -> list[Marginal]:
+        """Lists of attributes of the domain in any order, none of them empty, none twice in one."""
+        found = [self._names(name, entry, domain) for entry in self._list(name, self._value(name))]
+        if not all(found):
+            self._refuse(name, "lists of attributes")
+        return found
+
+    def texts(self, name: str) -> list[str]:
+        """Texts, none of them twice."""
+        found = self._list(name, self._value(name))
+        if not all(isinstance(each, str) for each in found) or len(set(found)) != len(found):
+            self._refuse(name, "distinct texts")
+        return list(found)
+
     # ------------------------------------------------------------ arrays
 
     def has(self, name: str) -> bool:

@@ -5,8 +5,10 @@ colour-blind (after Okabe and Ito); every mark says its value on hover, and whoe
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from hedgerow.pages.markup import Content, Markup, tag
 
@@ -345,4 +347,19 @@ def _svg(title: str, width: float, height: float, content: Sequence[Content], ro
         height=f"{height:.0f}",
         role=role,
         aria_label=title,
+    )
+
+
+def standing_alone(pictures: Sequence[Markup]) -> str:
+    """Pictures under one another as one SVG document, with the colours that pages give them."""
+    heights = [float(re.findall(r'height="(\d+)"', str(picture))[0]) for picture in pictures]
+    placed = [
+        str(picture).replace("<svg ", f'<svg y="{sum(heights[:number]):.0f}" ', 1)
+        for number, picture in enumerate(pictures)
+    ]
+    sheet = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
+    style = "\n".join([sheet.partition("@media")[0], *re.findall(r"^svg (?:text|\.).*", sheet, re.M)])
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{sum(heights):.0f}" font-family="sans-serif">'
+        f"<style>{style}</style>{''.join(placed)}</svg>\n"
     )

@@ -46,7 +46,7 @@ def comparison_page(rows: Sequence[Row], metrics: Sequence[MetricView], manifest
         ("rows", "All runs", folded(counted(len(rows), "run"), _all(rows, metrics))),
         ("manifest", "How it was made", _manifest(manifest)),
     ]
-    count = len({row["name"] for row in rows if row["kind"] == "method"})
+    count = len({row["name"] for row in rows if row["kind"] in ("method", "program")})
     return private_page(
         "comparison of methods",
         tag("h1", "Methods side by side"),
@@ -162,8 +162,9 @@ def _time(rows: Sequence[Row], metric: MetricView) -> Markup:
 
 def _effort(rows: Sequence[Row]) -> Markup:
     lines = []
-    for name in sorted({_name(row) for row in rows if row["kind"] == "method"}):
-        runs = [row for row in rows if row["kind"] == "method" and _name(row) == name]
+    run = [row for row in rows if row["kind"] in ("method", "program")]
+    for name in sorted({_name(row) for row in run}):
+        runs = [row for row in run if _name(row) == name]
         done = [run for run in runs if run["status"] == "done"]
         figures = ["–", "–", "–"]
         if done:

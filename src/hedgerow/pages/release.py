@@ -241,6 +241,7 @@ def _columns(release: Release, coded: CodedTable, rows: int) -> Markup:
     if not best:
         return tag("p", "No column was measured by itself; see the list of all measured counts below.")
     scale = release.model.total / rows
+    cut = {attribute for name in cut_columns(release) for attribute in release.encoding.attributes_of(name)}
     figures = []
     for name in [attribute.name for attribute in release.encoding.domain if attribute.name in best][:MOST_PICTURES]:
         measured = best[name]
@@ -253,14 +254,21 @@ def _columns(release: Release, coded: CodedTable, rows: int) -> Markup:
             measured.std,
             "rows",
         )
-        caption = tag("figcaption", tag("b", name), f" · noise on each count: ± {measured.std:,.0f} rows")
+        unlike = f" · {counted(release.encoding.ordered(name), 'cell')} of unlike width" if name in cut else ""
+        caption = tag("figcaption", tag("b", name), f"{unlike} · noise on each count: ± {measured.std:,.0f} rows")
         figures.append(tag("figure", caption, shown.picture([REAL, MADE])))
     more = len(best) - len(figures)
     return joined(
         tag(
             "p",
             "Grey: the count that was measured, noise included; the thin line is twice the noise's standard deviation "
-            "each way. Blue: the synthetic table, scaled to the same number of rows.",
+            "each way. Blue: the synthetic table, scaled to the same number of rows."
+            + (
+                " A column that was cut has one bar for each cell, whatever its width: cells are wide where rows are "
+                "few, so the outline of the bars is not the shape of the column. Hover for the range of each."
+                if cut & best.keys()
+                else ""
+            ),
         ),
         key((REAL, "measured, with noise"), (MADE, "synthetic")),
         tag("div", figures, class_="grid"),

@@ -459,6 +459,15 @@ def _made_elsewhere(kind: str, values: Mapping[str, Any]) -> Iterator[str]:
         yield from _made_elsewhere(values[HELD]["kind"], values[HELD]["values"])
 
 
+def release_of(schema: Schema) -> type[Release]:
+    """The class of the releases of a schema."""
+    if schema.linked is None:
+        return Release
+    from hedgerow.release.linked import LinkedRelease
+
+    return LinkedRelease
+
+
 def verify(
     path: str | Path, *, models: Sequence[str] = (), memory: int = MEMORY, columns: Sequence[str] = ()
 ) -> tuple[Release, list[str]]:
@@ -492,7 +501,7 @@ def verify(
         arrays = {name: archive.array_of(members[f"model/{number}.npy"]) for number, name in enumerate(about["arrays"])}
         model = read_model(domain, Stored(State(about["kind"], about["values"], arrays), allowance))
         trust = Trust(tuple(models), memory, tuple(columns))
-        release = Release(schema, model, Certificate.from_json(stated), answers, signer, trust)
+        release = release_of(schema)(schema, model, Certificate.from_json(stated), answers, signer, trust)
         _check_nothing_else(members, release)
     except ReleaseError:
         raise

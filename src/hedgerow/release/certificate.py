@@ -87,6 +87,8 @@ class Certificate:
     versions: Mapping[str, str] = field(default_factory=dict)
     drawn: Mapping[str, int] | None = None
     """The rows and the seed of the draw whose distances from the private table were measured."""
+    tables: tuple[str, ...] = ()
+    """Linked tables, the root first; a unit is then a key of the root and all that hangs on it."""
     format: str = FORMAT
 
     @property
@@ -109,7 +111,7 @@ class Certificate:
 
     @property
     def unit(self) -> str:
-        return "person" if self.person else "row"
+        return "unit" if self.tables else "person" if self.person else "row"
 
     def statements(self) -> list[str]:
         """What the guarantee covers, in words."""
@@ -121,7 +123,15 @@ class Certificate:
             f"e^ε, up to δ: {self.guarantee}.",
             f"The domain in the schema{bought} is asserted by the publisher not to depend on the private rows.",
         ]
-        if self.person:
+        if self.tables:
+            root, *others = self.tables
+            said.append(
+                f"A unit is a key of {root}: the row of {root} that has it, and all rows of {', '.join(others)} that "
+                "link to it, directly or through others. Rows beyond the bounds of the schema, further rows with the "
+                "same key, and those that link to nothing were left out before anything was counted. In every question "
+                f"the rows of one unit weigh {self.rows_per_person:,} parts together, at most; that is what it moves."
+            )
+        elif self.person:
             said.append(
                 f"A person counts with at most {counted(self.rows_per_person, 'row')}; further rows were left out "
                 "before anything was counted, so people with many rows are under-represented. Rows that name no person "
@@ -172,6 +182,8 @@ class Certificate:
             "versions": dict(self.versions),
             "charges": [_charge_to_json(charge) for charge in self.charges],
         }
+        if self.tables:
+            said["tables"] = list(self.tables)
         if self.unprotected:
             said["unprotected"] = list(self.unprotected)
         if self.drawn is not None:
@@ -192,7 +204,8 @@ class Certificate:
             whole=_amount_from_json(currency, data["whole"]),
             charges=tuple(_charge_from_json(currency, charge) for charge in data["charges"]),
             rows_per_person=int(data["rows_per_person"]),
-            person=data["unit"] == "person",
+            person=data["unit"] in ("person", "unit"),
+            tables=tuple(data.get("tables", ())),
             method=data["method"],
             dataset=data["dataset"],
             discovered=tuple(data["discovered"]),
@@ -287,7 +300,9 @@ def _check_text(value: Any) -> None:
 
 def _check_schema(certificate: Certificate, schema: Schema) -> None:
     said = (certificate.person, certificate.rows_per_person, certificate.dataset, list(certificate.discovered))
-    if said != (schema.person is not None, schema.max_rows_per_person, schema.dataset, schema.discovered):
+    linked = () if schema.linked is None else schema.linked.names
+    asked = (schema.person is not None, schema.max_rows_per_person, schema.dataset, schema.discovered)
+    if said != asked or certificate.tables != linked:
         raise ReleaseError(
             "certificate-and-schema",
             "the certificate and the schema differ on the unit, the dataset or what was discovered.",

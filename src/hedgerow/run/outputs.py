@@ -29,6 +29,13 @@ class Outputs:
     most_rows: int | None = None
     """How many a contest allows at most, where none were asked for."""
     overwrite: bool = False
+    tables: tuple[str, ...] = ()
+    """Linked tables: `table` is then a folder, with a file for each."""
+
+    @property
+    def files(self) -> list[Path]:
+        """Where the rows go."""
+        return [self.table / f"{name}.csv" for name in self.tables] or [self.table]
 
     @property
     def journal(self) -> Path:
@@ -62,8 +69,11 @@ class Outputs:
         just after it was saved.
         """
         pages = [] if self.page is None else [(self.page, PAGE)]
-        notes = [(void_note(self.table), ())] if void and self.table.suffix == ".csv" else []
-        files = [(self.table, TABLE_SUFFIXES), *pages, *notes]
+        if self.tables:
+            with writing(self.table):
+                self.table.mkdir(exist_ok=True)
+        notes = [(void_note(path), ()) for path in self.files if void and path.suffix == ".csv"]
+        files = [*((path, TABLE_SUFFIXES) for path in self.files), *pages, *notes]
         if begun:
             check_writable(self.release)
         else:

@@ -16,8 +16,10 @@ from hedgerow.errors import OptionError, suggestion, unread
 from hedgerow.methods import DEFAULT, build
 from hedgerow.methods.choice import Choice
 from hedgerow.methods.method import Method
+from hedgerow.methods.shared.histories import refuse_unlinked
 from hedgerow.private.discovery import SHARE_MOST, SHARE_OF_QUALITY, Allotment, Discoveries
-from hedgerow.private.engines import open_engine
+from hedgerow.private.engines import open_engine, open_tables
+from hedgerow.private.engines.engine import Engine
 from hedgerow.private.journal import Claim, Journal, refuse_unfinished
 from hedgerow.private.ledger import ROW, Ledger
 from hedgerow.private.mechanisms import Mechanisms
@@ -182,6 +184,8 @@ class Request:
                 )
         if schema.accept and self.outputs is not None:
             self._check_acceptance(self.outputs)
+        if schema.linked is not None:
+            self._check_linked(method)
         if hasattr(method, "bound"):
             method = method.bound(schema)  # options in the table's own values
         books = None if self.ledger is None else self._opened(Ledger(self.ledger, self.period), schema, method)
@@ -229,6 +233,20 @@ class Request:
             )
         check_outputs([(outputs.refused, ())], {}, overwrite=outputs.overwrite)
 
+    def _check_linked(self, method: Method) -> None:
+        """What cannot be done with linked tables yet is refused, and not left out in silence."""
+        refuse_unlinked(method)
+        page = None if self.outputs is None else self.outputs.page
+        rows = self.rows if self.outputs is None else self.outputs.rows
+        if self.outputs is not None and not self.outputs.tables:
+            raise OptionError(
+                "output-not-a-folder", f'linked tables are written into a folder; "{self.outputs.table}" has an ending.'
+            )
+        given = {"--public": self.public, "--rows": rows, "--report": page}
+        for name, value in given.items():
+            if value is not None:
+                raise OptionError("not-with-tables", f"{name} cannot be used with linked tables yet; leave it out.")
+
     def _opened(self, books: Ledger, schema: Schema, method: Method) -> Ledger:
         """A ledger that can pay for the run."""
         if self.unsafe_noise_seed is not None:
@@ -267,7 +285,10 @@ class Checked:
         run = self._run(progress or Progress(asked.limits))  # a limit of time is one of work before a row is read
         if self.schema.discoveries and hasattr(table, "read_all"):
             table = table.read_all()  # a reader can be read once, a discovery needs several passes
-        engine = open_engine(table, self.schema.written, memory=run.progress.limits.memory)
+        if self.schema.linked is None:
+            engine: Engine = open_engine(table, self.schema.written, memory=run.progress.limits.memory)
+        else:
+            engine = open_tables(table, self.schema, memory=run.progress.limits.memory)
         self.schema.check_header(engine.header(), described(table))
         unsafe = asked.unsafe_noise_seed
         mechanisms = Mechanisms() if unsafe is None else Mechanisms(UnsafeSeededStream(unsafe))
@@ -282,11 +303,13 @@ class Checked:
     @property
     def allotments(self) -> tuple[Allotment, ...]:
         """What is bought before the method starts, and for how much."""
-        return Discoveries.plan(self.schema, self.request.budget, self.request.quality).allotments
+        quality = self.request.quality if self.schema.linked is None else 0.0
+        return Discoveries.plan(self.schema, self.request.budget, quality).allotments
 
     def rehearsal(self, rows: int, progress: Progress | None = None) -> Release:
         """What would be asked of as many made-up rows, at what noise; the table is not opened, nothing is spent."""
         with unread():
+            self.schema.unlinked("--dry-run")
             return rehearse(self._run(progress or Progress(self.request.limits)), rows)
 
     def _run(self, progress: Progress) -> Run:
@@ -301,7 +324,7 @@ class Checked:
             asked.public,
             rows,
             asked.allow_misfits,
-            asked.quality,
+            asked.quality if self.schema.linked is None else 0.0,
         )
 
 

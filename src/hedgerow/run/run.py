@@ -18,6 +18,7 @@ from hedgerow.curator import Published
 from hedgerow.errors import HedgerowError, MisfitError, OptionError, standing
 from hedgerow.methods import options, refuse_unreadable
 from hedgerow.methods.method import Method
+from hedgerow.methods.shared import histories
 from hedgerow.methods.shared.workloads import declared_workload
 from hedgerow.models.matching import raked
 from hedgerow.models.rows import CountedRows
@@ -30,7 +31,7 @@ from hedgerow.private.mechanisms import Mechanisms, Randomizer
 from hedgerow.private.quality import MOST_ROWS, distances_of
 from hedgerow.private.vault import Vault
 from hedgerow.progress import Progress
-from hedgerow.release.bundle import Release
+from hedgerow.release.bundle import Release, release_of
 from hedgerow.release.certificate import ENDED_EARLY, PUBLIC, REHEARSAL, RULES, UNSAFE, Certificate, versions
 from hedgerow.schema.fits import Looked
 from hedgerow.schema.subgroups import subgroup_queries
@@ -130,6 +131,7 @@ class Run:
                 look.prepare(buying.encoding())  # a table that cannot be read shows before it is paid for
                 look.take(self.budget.delta, self.allow_misfits)
                 schema = buying.bought(found)
+        schema = schema.with_histories()
         encoding = schema.encoding()
         with self.progress.phase("read and encode"):
             look.prepare(Looked(schema) if look.due else encoding)
@@ -150,7 +152,10 @@ class Run:
             self.rows if self.rows is not None or not schema.totals else schema.totals[0].rows,
         )
         totals = [(table.attributes, table.counts) for table in schema.published]
-        model = self.method.run(Published(vault, totals) if totals else vault, self.progress)
+        if schema.linked is None:
+            model = self.method.run(Published(vault, totals) if totals else vault, self.progress)
+        else:
+            model = histories.run(self.method, schema.linked, columns, vault, self.progress)
         if totals:
             model = raked(model, totals)
 
@@ -161,6 +166,7 @@ class Run:
                 charges=(*look.account.charges, *account.charges),
                 rows_per_person=encoding.rows_per_person,
                 person=encoding.person is not None,
+                tables=() if schema.linked is None else schema.linked.names,
                 method=description(self.method),
                 dataset=schema.dataset,
                 discovered=tuple(schema.discovered),
@@ -175,7 +181,7 @@ class Run:
                 versions=versions(),
                 drawn=drawn,
             )
-            return Release(schema, model, certificate, [*look.answers, *found, *vault.answers])
+            return release_of(schema)(schema, model, certificate, [*look.answers, *found, *vault.answers])
 
         release = made()
         if not account.kept or model.total > MOST_ROWS:
@@ -185,7 +191,7 @@ class Run:
 
     def _warn_of_noise(self, look: Look) -> None:
         """Say, before the rest is spent, that a table of about so many rows would be mostly noise."""
-        if not look.answers or self.budget.currency is not Currency.GDP:
+        if not look.answers or self.schema.linked is not None or self.budget.currency is not Currency.GDP:
             return
         from hedgerow.run.forecast import forecast
 

@@ -29,7 +29,11 @@ def can_misfit(schema: Schema) -> bool:
 
 def looked_at(schema: Schema) -> tuple[str, ...]:
     """The columns that a value may misfit, then the rules. A column with an other-cell holds every value."""
-    columns = tuple(name for name, column in schema.settled().columns.items() if column.layout.other is None)
+    columns = tuple(
+        name
+        for name, column in schema.settled().columns.items()
+        if column.layout.other is None and name not in schema.generated
+    )
     return (*columns, *rules_by_name(schema))
 
 

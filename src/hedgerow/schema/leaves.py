@@ -157,15 +157,21 @@ class Leaves(Steps):
 
     def _fall(self, tail: int) -> float:
         """How often the rows beyond are halved from half the distance at which a tail begins to that distance."""
-        near = self._first[tail] if self._first[tail] > 0 else self._last[tail]
-        low, high = sorted((near / 2, float(near)))
+        before = self._before(tail, 2)
+        return min(max(math.log2(1 + before / self._weight[tail]), 1.0), STEEPEST)
+
+    def _before(self, tail: int, times: int) -> float:
+        """How many rows lie nearer to zero than where a tail begins, but no more than so many times nearer."""
+        near = float(self._first[tail] if self._first[tail] > 0 else self._last[tail])
+        low, high = sorted((near / times, near))
         within = np.clip(np.minimum(self._last + 1, high) - np.maximum(self._first, low), 0, None)
-        between = float((self._weight * within / (self._last - self._first + 1)).sum())
-        return min(max(math.log2(1 + between / self._weight[tail]), 1.0), STEEPEST)
+        return float((self._weight * within / (self._last - self._first + 1)).sum())
 
     def _thins_out(self, leaf: int, beside: int) -> bool:
+        """Whether a leaf is thinner than the one beside it; one that stands alone in two decades is no tail of any."""
         width = self._last - self._first + 1
-        return len(width) > 1 and bool(self._weight[leaf] / width[leaf] < self._weight[beside] / width[beside] / 2)
+        thinner = len(width) > 1 and self._weight[leaf] / width[leaf] < self._weight[beside] / width[beside] / 2
+        return bool(thinner) and self._before(leaf, 10) > 0
 
     @cached_property
     def _slopes(self) -> FloatArray:

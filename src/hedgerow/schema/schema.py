@@ -25,6 +25,7 @@ from hedgerow.schema.header import quoted, refuse_lacking, refuse_twice, undecla
 from hedgerow.schema.invented import INVENTED, Invented, plain_invented, split
 from hedgerow.schema.kinds import KINDS, AnyColumn, made, name_of
 from hedgerow.schema.leaves import Leaf, alike, drawable, parted
+from hedgerow.schema.links import Link, Tables, declared_links, flattened, generated, histories
 from hedgerow.schema.listed import Category
 from hedgerow.schema.named import NamedTables, Paths
 from hedgerow.schema.numeric import Integer, Number
@@ -72,6 +73,7 @@ class Schema(BaseModel):
     rules: list[Rule] = []
     weight: Weight | None = None
     totals: list[Total] = []
+    tables: dict[Text, Link] = {}
 
     _files: Paths = PrivateAttr(default=Paths())
     _invented: dict[str, Invented] = PrivateAttr(default_factory=dict)
@@ -150,9 +152,13 @@ class Schema(BaseModel):
     @classmethod
     def _read(cls, data: Any, handler: ModelWrapValidatorHandler[Schema]) -> Schema:
         """What is invented is told apart before anything is checked, and no part of `columns`: nothing reads it."""
+        if isinstance(data, Mapping) and data.get("tables") and "columns" not in data:
+            data = flattened(data)
         if not isinstance(data, Mapping) or not isinstance(data.get("columns"), Mapping):
             return handler(cls._expanded(data))
         _refuse_todo(data)
+        if data.get("tables"):
+            data = {**data, **declared_links(data["tables"])}
         data = with_weight(data)
         learnt, invented = split(data["columns"])
         if invented and not learnt:
@@ -162,6 +168,10 @@ class Schema(BaseModel):
         if listed:
             cut = {name: {**_column_dict(schema.columns[name]), **own} for name, own in listed}
             schema = handler(cls._expanded({**data, "columns": {**learnt, **cut}}))
+        added = generated(schema)
+        if added:
+            data = {**data, "columns": {**data["columns"], **added}}
+            schema = handler(cls._expanded({**data, "columns": {**learnt, **added}}))
         schema._invented = invented
         schema._names = tuple(as_text(name) for name in data["columns"])
         return schema
@@ -349,6 +359,43 @@ class Schema(BaseModel):
                 taken |= set(condition.columns)
         return found
 
+    @cached_property
+    def linked(self) -> Tables | None:
+        """The tables, where there are several that are linked."""
+        return Tables(self.tables) if self.tables else None
+
+    @property
+    def generated(self) -> frozenset[str]:
+        """Columns of linked tables that nobody declared: they say how rows hang together."""
+        return frozenset() if self.linked is None else frozenset(self.columns) & self.linked.generated(self.columns)
+
+    def unlinked(self, what: str) -> Schema:
+        """This schema, where it is of one table; something that is not there for several is refused."""
+        if self.linked is not None:
+            raise SchemaError(
+                "not-for-linked-tables",
+                f"{what} is not there for linked tables yet; synth, sample and verify are.",
+            )
+        return self
+
+    def with_histories(self) -> Schema:
+        """The schema of linked tables with what the row before holds beside each column; any other as it is."""
+        found = histories(self)
+        if not found:
+            return self
+        data = self.to_dict()
+        return Schema.from_dict({**data, "columns": {**data["columns"], **found}})
+
+    def table(self, name: str) -> Schema:
+        """One of the tables by itself, its columns under their own names."""
+        data = self.to_dict()
+        own = {
+            column.partition(".")[2]: declared
+            for column, declared in data["columns"].items()
+            if column.partition(".")[0] == name and column not in self.generated
+        }
+        return Schema.from_dict({"columns": own, **({"file": data["file"]} if "file" in data else {})})
+
     def _check_member(self, path: tuple[str | int, ...], name: str, taken: set[str]) -> None:
         if name not in self.columns:
             raise key_error("unknown-column", path, f'"{name}" is not a column.{suggestion(name, self.columns)}')
@@ -366,8 +413,8 @@ class Schema(BaseModel):
         data = {
             "dataset": self.dataset,
             "file": plain_file(self.file),
-            "person": self.person,
-            "max_rows_per_person": None if self.max_rows_per_person == 1 else self.max_rows_per_person,
+            "person": None if self.tables else self.person,
+            "max_rows_per_person": None if self.tables or self.max_rows_per_person == 1 else self.max_rows_per_person,
             "ignore": list(self.ignore),
             "max_misfits": None if self.max_misfits == 0.2 else self.max_misfits,
             "accept": dict(self.accept),
@@ -381,6 +428,7 @@ class Schema(BaseModel):
             "rules": [rule.plain() for rule in self.rules],
             "weight": self.weight and self.weight.model_dump(exclude_defaults=True),
             "totals": [total.plain() for total in self.totals],
+            "tables": {name: link.plain() for name, link in self.tables.items()},
         }
         return {key: value for key, value in data.items() if value not in (None, [], {})}
 
@@ -388,6 +436,9 @@ class Schema(BaseModel):
         """The schema as a file that `parse` reads back as the same schema."""
         data = self.to_dict()
         data["columns"] = {name: Flow(column) for name, column in data["columns"].items()}
+        data["tables"] = {name: Flow(link) for name, link in data.get("tables", {}).items()}
+        if not data["tables"]:
+            del data["tables"]
         for key in ("file", "accept", "weight"):
             if key in data:
                 data[key] = Flow(data[key])
@@ -461,14 +512,17 @@ class Schema(BaseModel):
         return {**found, "values": list(values), "other": True, "discovered": True}
 
     def with_cuts(
-        self, column: str, cells: Mapping[str, Sequence[Sequence[Leaf]]], endings: Mapping[str, float] | None = None
+        self,
+        columns: Mapping[str, Mapping[str, Sequence[Sequence[Leaf]]]],
+        endings: Mapping[str, Mapping[str, float]] | None = None,
     ) -> Schema:
-        """The schema with the lines of a column cut into cells, by the suffix of each line's attribute.
+        """The schema with the lines of some columns cut into cells, by the suffix of each line's attribute.
 
-        Leaves that hold nothing but values with a cell of their own are left out. `endings` is the habit of last digits
-        inside leaves.
+        Leaves that hold nothing but values with a cell of their own are left out. `endings` are the habits of last
+        digits inside leaves.
         """
-        return self._with_columns({column: self._cut(column, cells, endings)})
+        likely = endings or {}
+        return self._with_columns({name: self._cut(name, cells, likely.get(name)) for name, cells in columns.items()})
 
     def _cut(
         self, column: str, cells: Mapping[str, Sequence[Sequence[Leaf]]], endings: Mapping[str, float] | None = None
@@ -542,8 +596,12 @@ class Schema(BaseModel):
     def check_header(self, header: Sequence[str], what: str = "the table") -> None:
         """Refuses a table whose column names do not match the schema. Reads names only."""
         refuse_twice(header, what)
-        needed = [*self.columns, *([self.person] if self.person else [])]
-        declared = [*needed, *self.invented, *self.derive, *self.ignore]
+        read = [name for name in self.columns if name not in self.generated]
+        needed = [*read, *([self.person] if self.linked is None and self.person else [])]
+        if self.linked is not None:
+            needed += [f"{table}.{name}" for table in self.linked.names for name in self.linked.ids(table)]
+        ignored = [f"{table}.{name}" for table, link in self.tables.items() for name in link.ignore]
+        declared = [*needed, *self.invented, *self.derive, *self.ignore, *ignored]
         refuse_lacking(header, needed, declared, what)
         strange = undeclared(header, declared)
         if strange is not None:

@@ -40,6 +40,8 @@ class Tree(Protocol):
 
     low: int
     high: int
+    rhythm: int
+    """The remainders of steps by this are told by an attribute of their own; 1 where there is none."""
 
     @property
     def levels(self) -> int:
@@ -69,6 +71,8 @@ class Decimal:
     A decade costs what a decade costs, so bounds of ten millions are no worse than bounds of a hundred; and 0, 500 or
     2000, where people heap, show before anything is known of their surroundings.
     """
+
+    rhythm = 1
 
     def __init__(self, low: int, high: int):
         self.low, self.high = low, high
@@ -119,6 +123,7 @@ class Flat:
     """Single steps, all at once."""
 
     levels = 1
+    rhythm = 1
 
     def __init__(self, low: int, high: int):
         self.low, self.high = low, high
@@ -141,6 +146,8 @@ class Ladder:
 
     The first step of a run is a part of its own, like the round number at the head of a decade's block.
     """
+
+    rhythm = 1
 
     def __init__(self, low: int, high: int, widths: tuple[int, ...]):
         self.low, self.high = low, high
@@ -181,6 +188,7 @@ class Calendar:
     """Days since 1970 by year, month and day."""
 
     levels = 3
+    rhythm = 7
 
     def __init__(self, low: int, high: int):
         self.low, self.high = low, high

@@ -37,12 +37,14 @@ Found = tuple[int, int, float]
 """A leaf on its way: both ends, and how many rows it holds."""
 
 
-def settle(root: Node) -> list[list[Leaf]]:
-    """The cells of a line."""
+def settle(root: Node, rhythm: int = 1) -> list[list[Leaf]]:
+    """The cells of a line. With a `rhythm` what cannot be told apart is cut into runs of at least so many steps: which
+    step of a week a day is, is an attribute of its own, and known better than how many rows a single day holds.
+    """
     estimated = _Estimates(root)
     noise = max((math.sqrt(part.variance) for part in _parts(root)), default=0.0)
     least = max(CELL * noise, estimated.of[id(root)] / MOST_CELLS)
-    walk = _Walk(estimated, least)
+    walk = _Walk(estimated, least, rhythm)
     found = walk.decades(root) if _by_decades(root) else walk.block(root, (True, True))
     kept = [leaf for leaf in found if leaf[2] > 0] or [(root.block.low, root.block.high, 1.0)]
     return _merged(kept, least)
@@ -118,9 +120,10 @@ class _Even:
 class _Walk:
     """The leaves of a tree, block by block."""
 
-    def __init__(self, estimated: _Estimates, least: float):
+    def __init__(self, estimated: _Estimates, least: float, rhythm: int):
         self._count = estimated.of
         self._least = least
+        self._rhythm = rhythm
 
     def decades(self, root: Node) -> list[Found]:
         """The leaves below a root whose parts are decades."""
@@ -190,11 +193,14 @@ class _Walk:
                 high += high + 1 in heads and high + 1 not in alone
             else:
                 low -= low - 1 in heads and low - 1 not in alone
-            if found and found[-1][1] + 1 == low and found[-1][2] < self._least:
+            if found and found[-1][1] + 1 == low and not self._fills_a_cell(found[-1]):
                 found[-1] = (found[-1][0], high, found[-1][2] + count)
             else:
                 found.append((low, high, count))
         return found
+
+    def _fills_a_cell(self, leaf: Found) -> bool:
+        return leaf[2] >= self._least and leaf[1] - leaf[0] + 1 >= self._rhythm
 
     def _runs(self, node: Node, parts: Iterable[Node], thins: bool) -> list[_Even | Node]:
         """Parts that were looked into, and between them what can be told apart."""

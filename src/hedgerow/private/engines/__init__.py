@@ -8,8 +8,9 @@ from hedgerow.schema.file import Written
 
 if TYPE_CHECKING:
     from hedgerow.private.engines.engine import Engine
+    from hedgerow.schema import Schema
 
-__all__ = ["open_engine"]
+__all__ = ["open_engine", "open_tables"]
 
 PLAIN = Written()
 
@@ -42,3 +43,10 @@ def open_engine(
         return SqlEngine(database, bounding_key=bounding_key, memory=memory)
     source = open_source(table, written, memory=memory)
     return ArrowEngine(source, bounding_key=bounding_key, memory=memory // 16)
+
+
+def open_tables(table: Any, schema: Schema, *, bounding_key: bytes | None = None, memory: int = 4 << 30) -> Engine:
+    """An engine for linked tables: a folder with a file of each, or a mapping from their names to frames or paths."""
+    from hedgerow.private.engines.linked import open_tables
+
+    return open_tables(table, schema, bounding_key=bounding_key, memory=memory)

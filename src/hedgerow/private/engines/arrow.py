@@ -89,7 +89,7 @@ class ArrowEngine:
         coded = StoredColumns(encoding.domain, self._memory)
         persons = Persons()
         for batch in self._rows(columns, encoding.person):
-            _refuse_nested(batch)
+            refuse_nested(batch)
             coded.append(encoding.encode(batch), batch.num_rows)
             if encoding.person is not None:
                 persons.add(batch.column(encoding.person))
@@ -164,7 +164,7 @@ def most_dense(rows: int) -> int:
     return max(_ALWAYS_DENSE, min(_NEVER_DENSE, _DENSE_PER_ROW * rows))
 
 
-def _refuse_nested(batch: pa.RecordBatch) -> None:
+def refuse_nested(batch: pa.RecordBatch) -> None:
     """Lists and structs have no cell; their type is metadata, so it may be named."""
     import pyarrow as pa
 

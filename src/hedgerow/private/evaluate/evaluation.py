@@ -255,6 +255,7 @@ def _settled(schema: Schema | str | Path | Sequence[str | Path]) -> Schema:
     if not isinstance(schema, Schema):
         of_release = isinstance(schema, str | Path) and Path(schema).suffix == ".release"
         schema = _release_schema(str(schema)) if of_release else Schema.load(schema)
+    schema.unlinked("evaluate")
     try:
         schema.with_stand_ins(1).encoding()
     except SchemaError as problem:

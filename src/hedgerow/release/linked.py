@@ -1,0 +1,358 @@
+"""Releases of linked tables: their rows are drawn unit by unit, parents first, then children one after the other."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+import numpy as np
+import pyarrow as pa
+
+from hedgerow.coded.domain import CodedTable, Codes, IntArray
+from hedgerow.errors import OptionError
+from hedgerow.models.linked import LinkedModel
+from hedgerow.models.model import block_rng
+from hedgerow.release.bundle import MOST_ROWS, Release
+from hedgerow.release.files import write_table
+from hedgerow.schema.arrays import FloatArray
+from hedgerow.schema.links import before, left_of, rows_of, start_of, step_of
+from hedgerow.schema.ordered import OrderedColumn
+
+if TYPE_CHECKING:
+    from hedgerow.schema import Schema
+    from hedgerow.schema.column import Column
+
+BLOCK_UNITS = 1 << 16
+"""Units that are drawn at a time."""
+IDS_A_BLOCK = 1 << 32
+"""Keys of a child table that a block may give."""
+TRIES = 100
+"""Times that a step is drawn again which only a first row has."""
+
+
+class LinkedRelease(Release):
+    """A release of linked tables: `sample` gives a table of each."""
+
+    @property
+    def parts(self) -> int:
+        """What a unit weighs in the counts of the release."""
+        return self.schema.max_rows_per_person
+
+    @property
+    def estimated_rows(self) -> int:
+        """The noisy estimate of the number of units: rows of the root."""
+        return int(min(MOST_ROWS, max(1, round(self.model.total / self.parts))))
+
+    @property
+    def doubts(self) -> list[str]:
+        delta = self.certificate.budget.delta
+        if self.certificate.void or self.rows_are_noise or delta * self.estimated_rows <= 1:
+            return []
+        return [
+            f"δ = {delta:g} is more than 1 divided by the estimated number of units, {self.estimated_rows:,}: "
+            "publishing one of them as it is would keep it."
+        ]
+
+    def sample(self, rows: int | None = None, seed: int = 0, *, where: str | None = None) -> dict[str, pa.Table]:
+        """A table for each name, with so many rows of the root (default: the noisy estimate of their number)."""
+        if where is not None:
+            self._refuse("where")
+        if rows is not None and rows < 0:
+            raise OptionError("bad-row-count", f"the number of rows must not be negative, got {rows}.")
+        blocks = list(self.blocks(rows, seed)) or [self.block_of(0, 0, 0)]
+        return {name: pa.concat_tables([block[name] for block in blocks]) for name in blocks[0]}
+
+    def blocks(self, rows: int | None = None, seed: int = 0) -> Iterator[dict[str, pa.Table]]:
+        """Whole units some at a time; block b depends only on the release, the seed, b and its size."""
+        wanted = self.estimated_rows if rows is None else rows
+        for number, begin in enumerate(range(0, wanted, BLOCK_UNITS)):
+            yield self.block_of(min(BLOCK_UNITS, wanted - begin), seed, number)
+
+    def block_of(self, units: int, seed: int, number: int) -> dict[str, pa.Table]:
+        """The tables of one block."""
+        return _Block(self, units, block_rng(seed, number), number).tables()
+
+    def table(self) -> dict[str, pa.Table]:
+        return self.sample()
+
+    def to_pandas(self) -> dict[str, Any]:
+        return {name: table.to_pandas() for name, table in self.sample().items()}
+
+    def to_polars(self) -> dict[str, Any]:
+        import polars
+
+        return {name: polars.from_arrow(table) for name, table in self.sample().items()}
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise OptionError(
+            "not-of-linked-tables", f"{what} is not there for releases of linked tables yet; sample and verify are."
+        )
+
+    def ask(self, *_: Any, **__: Any) -> NoReturn:
+        self._refuse("ask")
+
+    def complete(self, *_: Any, **__: Any) -> NoReturn:
+        self._refuse("complete")
+
+    def to_spark(self, *_: Any, **__: Any) -> NoReturn:
+        self._refuse("to_spark")
+
+    def tables(self, *_: Any, **__: Any) -> NoReturn:
+        self._refuse("tables")
+
+    def marginal(self, *_: Any, **__: Any) -> NoReturn:
+        self._refuse("marginal")
+
+    def batches(self, *_: Any, **__: Any) -> NoReturn:
+        self._refuse("batches")
+
+
+def write_tables(folder: Path, release: LinkedRelease, rows: int | None, seed: int, *, replace: bool) -> dict[str, int]:
+    """A CSV file for each table; returns the rows of each. Every file is there whole or not at all."""
+    assert release.schema.linked is not None
+    warning = " ".join(release.certificate.statements()) if release.certificate.void else None
+    wanted = release.estimated_rows if rows is None else rows
+    only = release.block_of(wanted, seed, 0) if wanted <= BLOCK_UNITS else None
+    written = {}
+    for name in release.schema.linked.names:
+        first = release.block_of(0, seed, 0)[name].schema
+        blocks = release.blocks(wanted, seed) if only is None else [only]  # the same ones for every table
+        drawn = (block[name] for block in blocks)
+        written[name] = write_table(folder / f"{name}.csv", first, drawn, warning, replace=replace)
+    return written
+
+
+def holds_links(path: Path) -> bool:
+    """Whether a file is a release of linked tables, as far as its schema says; whatever else it is shows elsewhere."""
+    try:
+        with zipfile.ZipFile(path) as file:
+            return bool(json.loads(file.read("schema.json")).get("tables"))
+    except (OSError, KeyError, ValueError, AttributeError, zipfile.BadZipFile, RuntimeError, NotImplementedError):
+        return False
+
+
+class _Drawn:
+    """The rows of one table of a block: codes of its own attributes, its parents, and its orders where it has one."""
+
+    def __init__(self, codes: CodedTable, parent: IntArray, orders: pa.Array | None = None):
+        self.codes, self.parent, self.orders = codes, parent, orders
+
+    @property
+    def rows(self) -> int:
+        return len(self.parent)
+
+
+class _Block:
+    def __init__(self, release: LinkedRelease, units: int, rng: np.random.Generator, number: int):
+        assert release.schema.linked is not None
+        self._schema: Schema = release.schema
+        self._links = release.schema.linked
+        self._encoding = release.encoding
+        self._model = cast("LinkedModel", release.model)
+        self._units, self._rng, self._number = units, rng, number
+
+    def tables(self) -> dict[str, pa.Table]:
+        root = self._links.root
+        drawn = {root: _Drawn(self._model.draw(self._units, self._rng), np.arange(self._units))}
+        for name in self._links.names[1:]:
+            drawn[name] = self._children(name, drawn[self._links.parent(name)])
+        return {name: self._written(name, drawn[name]) for name in self._links.names}
+
+    def _column(self, name: str) -> Column:
+        return self._encoding.declared[name]
+
+    def _numbers(self, column: str, codes: CodedTable) -> IntArray:
+        """Whole numbers that a generated column stands for."""
+        held = [codes[name] for name in self._encoding.attributes_of(column)]
+        return np.asarray(self._column(column).decode(held, self._rng).to_numpy(zero_copy_only=False), dtype=np.int64)
+
+    def _codes(self, column: str, array: pa.Array) -> CodedTable:
+        names = self._encoding.attributes_of(column)
+        found = self._column(column).encode(array).codes
+        return {name: codes.astype(self._encoding.domain[name].dtype) for name, codes in zip(names, found, strict=True)}
+
+    def _children(self, name: str, parents: _Drawn) -> _Drawn:
+        """The rows of a table, those that come first of all parents, then those that come next, and so on."""
+        counts = self._numbers(rows_of(self._links.parent(name), name), parents.codes)
+        alive = np.flatnonzero(counts > 0)
+        chain, line = self._model.chains[name], _Line(self, name, parents, alive)
+        parts: list[_Drawn] = []
+        place = 0
+        while len(alive):
+            known: CodedTable = {each: codes[alive] for each, codes in parents.codes.items()}
+            known |= self._codes(left_of(name), pa.array(counts[alive] - 1 - place))
+            known |= line.given(len(alive))
+            own = line.moved(known, alive)
+            for local in chain.locals:
+                if local.attribute not in own:
+                    own[local.attribute] = chain.draw(local, {**known, **own}, len(alive), self._rng)
+            parts.append(_Drawn(own, alive, line.orders))
+            place += 1
+            goes_on = np.flatnonzero(counts[alive] > place)
+            line.advance(own, goes_on)
+            alive = alive[goes_on]
+        return _joined(parts, self._empty(name))
+
+    def _empty(self, name: str) -> _Drawn:
+        chain = self._model.chains[name]
+        codes: CodedTable = {
+            local.attribute: np.zeros(0, dtype=self._encoding.domain[local.attribute].dtype) for local in chain.locals
+        }
+        order = self._links.links[name].order
+        if order is None:
+            return _Drawn(codes, np.zeros(0, dtype=np.int64))
+        held = self._encoding.attributes_of(f"{name}.{order}")
+        codes |= {each: np.zeros(0, dtype=self._encoding.domain[each].dtype) for each in held}
+        return _Drawn(codes, np.zeros(0, dtype=np.int64), pa.array([], self._column(f"{name}.{order}").arrow_type))
+
+    def _written(self, name: str, drawn: _Drawn) -> pa.Table:
+        """Values, with keys that are made anew and links that fit them."""
+        link = self._links.links[name]
+        encoding = self._schema.table(name).encoding()
+        codes = {each: drawn.codes[f"{name}.{each}"] for each in encoding.domain.names}
+        table = encoding.decode(codes, self._rng, self._number * BLOCK_UNITS)
+        if drawn.orders is not None:
+            index = table.schema.get_field_index(link.order)
+            table = table.set_column(index, encoding.arrow_schema.field(link.order), drawn.orders)
+        if link.link is not None:
+            table = table.add_column(0, link.link, pa.array(self._ids(self._links.parent(name), drawn.parent)))
+        if link.key is not None and link.key != link.link:
+            table = table.add_column(0, link.key, pa.array(self._ids(name, np.arange(drawn.rows))))
+        return table
+
+    def _ids(self, name: str, rows: IntArray) -> IntArray:
+        first = self._number * (BLOCK_UNITS if name == self._links.root else IDS_A_BLOCK)
+        return first + rows + 1
+
+
+class _Line:
+    """What is remembered from one row of each parent to the next."""
+
+    def __init__(self, block: _Block, name: str, parents: _Drawn, having: IntArray):
+        self._block, self._name = block, name
+        encoding, link = block._encoding, block._links.links[name]
+        self._order = None if link.order is None else f"{name}.{link.order}"
+        self._first = True
+        self._at: FloatArray = np.zeros(0)
+        """Where the order of the last row of each parent stands."""
+        self.orders: pa.Array | None = None
+        """The orders of the rows that are drawn now."""
+        if self._order is not None:
+            self._at = self._starts(start_of(block._links.parent(name), name), parents, having)
+        self._earlier: CodedTable = {}
+        self._maps = {
+            column: _to_before(encoding.declared[column], encoding.declared[before(column)])
+            for column in encoding.columns
+            if before(column) in encoding.declared
+            if column.partition(".")[0] == name
+        }
+
+    def _starts(self, column: str, parents: _Drawn, having: IntArray) -> FloatArray:
+        """Where the first row of each parent stands that has one; the parents hold its codes from now on."""
+        block = self._block
+        declared = cast("OrderedColumn", block._column(column))
+        chain = block._model.chains[column]
+        own = block._codes(column, pa.nulls(parents.rows, pa.string()))
+        waiting = having
+        for _ in range(TRIES):
+            for local in chain.locals:
+                known = {name: codes[waiting] for name, codes in {**parents.codes, **own}.items()}
+                own[local.attribute][waiting] = chain.draw(local, known, len(waiting), block._rng)
+            numbers = self._settled(column, own)
+            waiting = having[np.isnan(numbers[having])]
+            if not len(waiting):
+                break
+        parents.codes |= own
+        return np.where(np.isnan(numbers), float(declared.cells.low), numbers)
+
+    def _settled(self, column: str, codes: CodedTable) -> FloatArray:
+        """The numbers that an order stands at; NaN where it says nothing."""
+        declared = cast("OrderedColumn", self._block._column(column))
+        held = [codes[name] for name in self._block._encoding.attributes_of(column)]
+        values = declared.write(held, self._block._rng)
+        values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+        return declared.settled(values)[0]
+
+    def given(self, rows: int) -> CodedTable:
+        """Codes of what the row before holds."""
+        if not self._first:
+            return self._earlier
+        found: CodedTable = {}
+        for column in self._maps:
+            found |= self._block._codes(before(column), pa.nulls(rows, pa.string()))
+        return found
+
+    def moved(self, known: CodedTable, alive: IntArray) -> CodedTable:
+        """Codes of the order, and of how far it lies from that of the row before."""
+        if self._order is None:
+            return {}
+        block, step = self._block, step_of(self._name)
+        if self._first:
+            self._at = self._at[alive]
+            steps = block._codes(step, pa.nulls(len(alive), pa.int64()))
+        else:
+            (name,) = block._encoding.attributes_of(step)
+            steps = {name: self._steps(name, known, len(alive))}
+            column = cast("OrderedColumn", block._column(self._order))
+            highest = column.settled(pa.array([column.max]))[0][0]  # type: ignore[attr-defined]
+            self._at = np.minimum(self._at + block._numbers(step, steps), highest)
+        declared = cast("OrderedColumn", block._column(self._order))
+        self.orders = declared.to_arrow(self._at.astype(np.int64), np.zeros(len(alive), dtype=bool))
+        self.orders = self.orders.cast(declared.arrow_type)
+        return steps | block._codes(self._order, self.orders)
+
+    def _steps(self, name: str, known: CodedTable, rows: int) -> Codes:
+        """How far rows lie from those before them; that there is none before is not among it."""
+        block = self._block
+        chain = block._model.chains[self._name]
+        local = next(each for each in chain.locals if each.attribute == name)
+        none = block._column(step_of(self._name)).layout.null
+        codes = chain.draw(local, known, rows, block._rng)
+        for _ in range(TRIES):
+            again = np.flatnonzero(codes == none)
+            if not len(again):
+                break
+            held = {each: known[each][again] for each in local.given}
+            codes[again] = chain.draw(local, held, len(again), block._rng)
+        codes[codes == none] = 0
+        return codes
+
+    def advance(self, own: CodedTable, goes_on: IntArray) -> None:
+        """The rows of parents that have another one become the rows before."""
+        encoding = self._block._encoding
+        self._earlier = {}
+        for column, mapping in self._maps.items():
+            now, then = encoding.attributes_of(column), encoding.attributes_of(before(column))
+            for number, (old, new) in enumerate(zip(now, then, strict=True)):
+                codes = own[old][goes_on]
+                self._earlier[new] = (mapping[codes] if number == 0 else codes).astype(encoding.domain[new].dtype)
+        self._first = False
+        if self._order is not None:
+            self._at = self._at[goes_on]
+
+
+def _to_before(own: Column, then: Column) -> IntArray:
+    """For each code of a column, that of the same value in the row before, which may be missing as well."""
+    marks = [then.layout.mark(mark) for mark in own.layout.marks]
+    beyond = [then.layout.other] if own.layout.other is not None and own.layout.other >= own.layout.values else []
+    hidden = [then.layout.null] if own.layout.hidden is not None else []
+    codes = [*range(own.layout.values), *marks, *beyond, *hidden]
+    return np.array([0 if code is None else code for code in codes], dtype=np.int64)
+
+
+def _joined(parts: list[_Drawn], empty: _Drawn) -> _Drawn:
+    """Rows of all places, sorted by parent; those of one parent stay in their order."""
+    if not parts:
+        return empty
+    parent = np.concatenate([part.parent for part in parts])
+    order = np.argsort(parent, kind="stable")
+    codes: Mapping[str, Any] = {
+        name: np.concatenate([part.codes[name] for part in parts])[order] for name in parts[0].codes
+    }
+    orders = None
+    if parts[0].orders is not None:
+        orders = pa.concat_arrays([part.orders for part in parts if part.orders is not None]).take(pa.array(order))
+    return _Drawn(dict(codes), parent[order], orders)

@@ -1,0 +1,298 @@
+"""Tables that are linked: which row belongs to which, and the one wide table of columns that a run is about.
+
+Under `tables` each table has its columns, and each but one, the root, a parent that its rows link to. For a run they
+are columns of one schema, each named TABLE.COLUMN, with some that nobody wrote down:
+
+| column                  | of a row of TABLE                                                     |
+|-------------------------|-----------------------------------------------------------------------|
+| TABLE.rows(CHILD)       | how many rows of CHILD link to it                                     |
+| TABLE.start(CHILD)      | what `order` is in the first of them; null where there is none       |
+| TABLE.left()            | how many rows of the same parent come after it                        |
+| TABLE.step()            | by how much its `order` exceeds that of the row before it; first: null |
+| TABLE.before(COLUMN)    | what COLUMN was in the row before it; first: null                     |
+
+A question is about the columns of one table, and of its parent: about its *view*. In every view the rows of one unit (a
+key of the root and all that hangs on it) weigh `parts` together at most, so that is what one unit moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from hedgerow.errors import listing, suggestion
+from hedgerow.schema.calendar import Date
+from hedgerow.schema.explain import key_error, schema_error
+from hedgerow.schema.numeric import Integer
+from hedgerow.schema.reading import Text, Whole, as_text
+
+if TYPE_CHECKING:
+    from hedgerow.schema.schema import Schema
+
+LEAST_PARTS = 2520
+"""Of a unit, at least: shares of up to ten rows are whole."""
+PARTS_A_ROW = 16
+"""Of the unit with most rows: rounding down then loses at most a sixteenth."""
+MOST_ROWS = 1 << 20
+"""Rows of a table that may hang on one unit."""
+OWN_KEYS = ("key", "parent", "link", "order", "max_per_parent", "ignore")
+
+
+class Link(BaseModel):
+    """How a table hangs together with others; the root has neither parent nor link."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    key: Text | None = None
+    parent: Text | None = None
+    link: Text | None = None
+    order: Text | None = None
+    max_per_parent: Whole = 0
+    ignore: tuple[Text, ...] = ()
+
+    def plain(self) -> dict[str, Any]:
+        """The keys that say something, as JSON holds them."""
+        given = self.model_dump(exclude_defaults=True)
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in given.items()}
+
+
+def flattened(data: Mapping[str, Any]) -> dict[str, Any]:
+    """A schema with columns under `tables` as one of columns that are named TABLE.COLUMN."""
+    tables = data["tables"]
+    if not isinstance(tables, Mapping) or not tables:
+        raise key_error("bad-tables", ("tables",), "must be a mapping from each table to its key, links and columns.")
+    beside = [key for key in data if key not in ("dataset", "file", "max_misfits", "tables", "codelists")]
+    if beside:
+        raise key_error(
+            "not-with-tables", (beside[0],), f"`{beside[0]}` cannot be used with `tables` yet. Hint: leave it out."
+        )
+    columns: dict[str, Any] = {}
+    links: dict[str, Any] = {}
+    for name, table in tables.items():
+        path = ("tables", name)
+        if not isinstance(table, Mapping) or not isinstance(table.get("columns"), Mapping) or not table["columns"]:
+            raise key_error("table-without-columns", path, "needs `columns`, a mapping from names to declarations.")
+        if "." in as_text(name) or not as_text(name):
+            raise key_error("bad-table-name", path, "the name of a table holds no point.")
+        strange = [key for key in table if key not in (*OWN_KEYS, "columns")]
+        if strange:
+            known = [*OWN_KEYS, "columns"]
+            raise key_error(
+                "unknown-key",
+                (*path, strange[0]),
+                f'unknown key "{strange[0]}"; keys: {listing(known)}.{suggestion(str(strange[0]), known)}',
+            )
+        for key in ("parent", "link"):
+            if isinstance(table.get(key), list | tuple | Mapping):
+                raise key_error(
+                    "second-link",
+                    (*path, key),
+                    "a table has one parent and one link to it: with two, two units would own its rows.",
+                )
+        links[as_text(name)] = {key: table[key] for key in OWN_KEYS if key in table}
+        columns |= {f"{name}.{column}": declared for column, declared in table["columns"].items()}
+    return {**data, "tables": links, "columns": columns}
+
+
+def declared_links(tables: Any) -> dict[str, Any]:
+    """The links, checked, and who a person is by them: what `Schema` holds beside the columns."""
+    links = {}
+    for name, declared in tables.items():
+        try:
+            links[as_text(name)] = declared if isinstance(declared, Link) else Link(**declared)
+        except (ValidationError, TypeError) as error:
+            if isinstance(error, TypeError):
+                raise key_error("bad-tables", ("tables", name), "must be a mapping.") from None
+            raise schema_error(error, {}, Link, ("tables", name)) from None
+    found = Tables(links)
+    return {"tables": links, "person": found.unit, "max_rows_per_person": found.parts}
+
+
+def generated(schema: Schema) -> dict[str, Any]:
+    """Declarations of the columns that nobody wrote down, as far as the schema lacks them; checks those it has."""
+    tables = schema.linked
+    if tables is None:
+        return {}
+    for name in tables.names:
+        _check_columns(schema, tables, name)
+    added: dict[str, Any] = {}
+    for name in tables.names:
+        for child in tables.children(name):
+            added[rows_of(name, child)] = {"type": "integer", "min": 0, "max": tables.links[child].max_per_parent}
+        if name == tables.root:
+            continue
+        added[left_of(name)] = {"type": "integer", "min": 0, "max": tables.links[name].max_per_parent - 1}
+        if tables.links[name].order is not None:
+            added[step_of(name)] = {"type": "integer", "min": 0, "max": _span(schema, name), "missing": True}
+    return {name: declared for name, declared in added.items() if name not in schema.columns}
+
+
+def histories(schema: Schema) -> dict[str, Any]:
+    """Declarations of what the row before holds, of every column of a table whose rows have one before them, and of
+    where orders begin. They are cut as the columns are that they repeat.
+    """
+    tables = schema.linked
+    if tables is None:
+        return {}
+    data, found = schema.to_dict()["columns"], {}
+    for column in schema.columns:
+        table, _, own = column.partition(".")
+        if table == tables.root or column in schema.generated:
+            continue
+        missing = data[column].get("missing", False)
+        none = {**missing, "": missing.get("", "missing")} if isinstance(missing, Mapping) else True
+        name = start_of(tables.parent(table), table) if own == tables.links[table].order else before(column)
+        found[name] = {key: value for key, value in data[column].items() if key != "discovered"}
+        found[name]["missing"] = none
+    return {name: declared for name, declared in found.items() if name not in schema.columns}
+
+
+def _check_columns(schema: Schema, tables: Tables, name: str) -> None:
+    link = tables.links[name]
+    own = [column.partition(".")[2] for column in schema.columns if column.partition(".")[0] == name]
+    for each in tables.ids(name):
+        if each in own:
+            raise key_error(
+                "id-is-a-column", ("tables", name), f'"{each}" names rows, so it is not one of the columns.'
+            )
+    for column in own:
+        if f"{name}.{column}" not in schema.generated and schema.columns[f"{name}.{column}"].discovery == "values":
+            raise key_error(
+                "open-category-with-tables",
+                ("tables", name, "columns", column),
+                "`values: private` cannot be used with `tables` yet. Hint: list the values, with `other: true`.",
+            )
+    if link.order is not None and not isinstance(schema.columns.get(f"{name}.{link.order}"), Integer | Date):
+        raise key_error(
+            "bad-order",
+            ("tables", name, "order"),
+            f'"{link.order}" must be one of the columns of "{name}", a date or an integer.',
+        )
+
+
+def _span(schema: Schema, name: str) -> int:
+    """The longest step that there can be."""
+    column = schema.columns[f"{name}.{schema.tables[name].order}"]
+    assert isinstance(column, Integer | Date)
+    return int(column.max - column.min) if isinstance(column, Integer) else int((column.max - column.min).days)
+
+
+class Tables:
+    """The tables of a schema, the root first and every table after its parent."""
+
+    def __init__(self, links: Mapping[str, Link]):
+        self.links = dict(links)
+        roots = [name for name, link in links.items() if link.parent is None]
+        for name, link in links.items():
+            self._check(name, link)
+        if len(roots) != 1:
+            said = listing(roots) if roots else "none has none, so links go round in a circle"
+            raise key_error("no-root", ("tables",), f"one table, the root, has no parent; here: {said}.")
+        self.root = roots[0]
+        self.names = tuple(self._after(self.root))
+        lost = [name for name in links if name not in self.names]
+        if lost:
+            raise key_error(
+                "cyclic-links", ("tables", lost[0], "parent"), f'from "{lost[0]}" no parent leads to "{self.root}".'
+            )
+        self.most_rows = {self.root: 1}
+        """Rows of each table that one unit can have."""
+        for name in self.names[1:]:
+            self.most_rows[name] = self.most_rows[self.parent(name)] * self.links[name].max_per_parent
+            if self.most_rows[name] > MOST_ROWS:
+                raise key_error(
+                    "too-many-children",
+                    ("tables", name, "max_per_parent"),
+                    f"one unit could have {self.most_rows[name]:,} rows of it; at most {MOST_ROWS:,} are possible.",
+                )
+        self.parts = max(LEAST_PARTS, PARTS_A_ROW * max(self.most_rows.values()))
+        """What the rows of one unit weigh together, at most."""
+
+    def _check(self, name: str, link: Link) -> None:
+        path = ("tables", name)
+        if link.parent is None:
+            for key in ("link", "order", "max_per_parent"):
+                if getattr(link, key):
+                    raise key_error(
+                        "root-with-link", (*path, key), "a table without `parent` is the root, which has none."
+                    )
+        else:
+            if link.parent not in self.links:
+                raise key_error(
+                    "unknown-parent",
+                    (*path, "parent"),
+                    f'"{link.parent}" is no table; tables: {listing(self.links)}.{suggestion(link.parent, self.links)}',
+                )
+            if link.link is None:
+                raise key_error(
+                    "missing-link", path, f'needs `link`, the column that names its row of "{link.parent}".'
+                )
+            if link.max_per_parent < 1:
+                raise key_error(
+                    "missing-bound",
+                    path,
+                    f'needs `max_per_parent`, how many rows of one row of "{link.parent}" count at most.',
+                )
+        if link.key is None and (link.parent is None or any(each.parent == name for each in self.links.values())):
+            raise key_error("missing-key", path, "needs `key`, the column that other tables link to.")
+
+    def _after(self, name: str) -> Iterator[str]:
+        yield name
+        for child in self.children(name):
+            yield from self._after(child)
+
+    def children(self, name: str) -> list[str]:
+        return [other for other, link in self.links.items() if link.parent == name]
+
+    def parent(self, name: str) -> str:
+        parent = self.links[name].parent
+        assert parent is not None
+        return parent
+
+    @property
+    def unit(self) -> str:
+        """The column that names a unit."""
+        return f"{self.root}.{self.links[self.root].key}"
+
+    def ids(self, name: str) -> list[str]:
+        """The columns of a table that name rows: they are read, never learnt, and made anew."""
+        link = self.links[name]
+        return list(dict.fromkeys(each for each in (link.key, link.link) if each is not None))
+
+    def generated(self, columns: Iterable[str]) -> frozenset[str]:
+        """The names of all columns that nobody declares."""
+        shared = [
+            each(name, child) for name in self.names for child in self.children(name) for each in (rows_of, start_of)
+        ]
+        shared += [name(table) for table in self.names[1:] for name in (left_of, step_of)]
+        return frozenset([*shared, *map(before, columns)])
+
+    def view(self, names: Mapping[str, object] | tuple[str, ...]) -> str:
+        """The table whose view holds these columns: the one that comes last."""
+        owners = {name.partition(".")[0] for name in names}
+        last = max(owners, key=self.names.index, default=self.root)
+        assert owners <= {last, self.links[last].parent}
+        return last
+
+
+def rows_of(table: str, child: str) -> str:
+    return f"{table}.rows({child})"
+
+
+def start_of(table: str, child: str) -> str:
+    return f"{table}.start({child})"
+
+
+def left_of(table: str) -> str:
+    return f"{table}.left()"
+
+
+def step_of(table: str) -> str:
+    return f"{table}.step()"
+
+
+def before(column: str) -> str:
+    table, _, own = column.partition(".")
+    return f"{table}.before({own})"

@@ -1,0 +1,268 @@
+"""Linked tables: one unit moves what it is said to move, on every level, and what comes back hangs together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import hedgerow
+from hedgerow import Budget, Schema
+from hedgerow.audit.replay import Replayed, Violation, replay
+from hedgerow.errors import HedgerowError
+from hedgerow.methods import build
+from hedgerow.private import kinship
+from hedgerow.private.engines import open_tables
+from hedgerow.private.mechanisms import Randomizer
+from hedgerow.progress import Progress
+from hedgerow.release.bundle import Release, verify
+from hedgerow.release.linked import LinkedRelease
+from hedgerow.run import Run
+
+SCHEMA = """
+dataset: houses
+tables:
+  visits:
+    parent: persons
+    link: person
+    order: day
+    max_per_parent: 3
+    columns:
+      day: {type: date, min: 2020-01-01, max: 2020-03-31}
+      kind: {type: category, values: [short, long], other: true, missing: true}
+  houses:
+    key: id
+    columns:
+      region: {type: code, size: 4}
+  persons:
+    key: pid
+    parent: houses
+    link: house
+    max_per_parent: 2
+    columns:
+      sex: {type: category, values: [f, m]}
+      age: {type: integer, min: 0, max: 9}
+"""
+DAYS = [f"2020-0{month}-{day:02}" for month in (1, 2, 3) for day in range(1, 29)]
+Tables = dict[str, list[tuple[Any, ...]]]
+NAMES = {"houses": ("id", "region"), "persons": ("pid", "house", "sex", "age"), "visits": ("person", "day", "kind")}
+
+
+def made(units: int, seed: int) -> Tables:
+    rng = np.random.default_rng(seed)
+    tables: Tables = {name: [] for name in NAMES}
+    for unit in range(units):
+        tables["houses"].append((f"h{unit}", int(rng.integers(4))))
+        for number in range(int(rng.integers(0, 5))):
+            person = f"h{unit}p{number}"
+            tables["persons"].append((person, f"h{unit}", "fm"[rng.integers(2)], int(rng.integers(10))))
+            for _ in range(int(rng.integers(0, 6))):
+                kind = ("short", "long", None, "odd")[rng.integers(4)]
+                tables["visits"].append((person, DAYS[rng.integers(len(DAYS))], kind))
+    return tables
+
+
+def frames(tables: Tables) -> dict[str, pa.Table]:
+    found = {}
+    for name, columns in NAMES.items():
+        values = list(zip(*tables[name], strict=True)) or [()] * len(columns)
+        kinds = {"region": pa.int64(), "age": pa.int64()}
+        found[name] = pa.table(
+            {
+                each: pa.array(list(held), kinds.get(each, pa.string()))
+                for each, held in zip(columns, values, strict=True)
+            }
+        )
+    return found
+
+
+def person(number: int, visits: int, house: str = "new") -> Tables:
+    name = f"{house}p{number}"
+    return {"persons": [(name, house, "f", 3)], "visits": [(name, "2020-02-01", "long")] * visits}
+
+
+UNITS: dict[str, Tables] = {
+    "none": {"houses": [("new", 1)]},
+    "with children": {"houses": [("new", 1)], **person(0, 0)},
+    "with grandchildren": {"houses": [("new", 1)], **person(0, 2)},
+    "more than the bound": {
+        "houses": [("new", 1)],
+        "persons": [(f"newp{number}", "new", "f", 3) for number in range(9)],
+        "visits": [(f"newp{number}", "2020-02-01", "long") for number in range(9) for _ in range(40)],
+    },
+    "two root rows with one key": {"houses": [("new", 1), ("new", 2)], **person(0, 1)},
+    "two persons with one key": {
+        "houses": [("new", 1)],
+        "persons": [("newp0", "new", "f", 3), ("newp0", "new", "m", 4)],
+        "visits": [("newp0", "2020-02-01", "long")],
+    },
+    "orphans alone": person(0, 4),
+    "a key that another unit has too": {"houses": [("new", 1)], "persons": [("h1p0", "new", "f", 3)]},
+}
+
+
+def replayed(method: str, unit: Tables, budget: Budget, seed: int = 1) -> Replayed:
+    schema, key = Schema.parse(SCHEMA), b"the same for both"
+    without = made(12, seed)
+    extra = {name: [*rows, *unit.get(name, [])] for name, rows in without.items()}
+    rng = np.random.default_rng(seed)
+    shuffled = {name: [rows[index] for index in rng.permutation(len(rows))] for name, rows in extra.items()}
+
+    def on(tables: Tables) -> Any:
+        def run(mechanisms: Randomizer) -> Release:
+            engine = open_tables(frames(tables), schema, bounding_key=key)
+            return Run(schema, budget, build(method), 0, Progress()).release(engine, mechanisms)
+
+        return run
+
+    return replay(on(shuffled), on(without))
+
+
+@pytest.mark.parametrize("kind", UNITS)
+@pytest.mark.parametrize("method", ["hedge", "mst", "independent"])
+def test_a_unit_moves_no_more_than_its_parts(method: str, kind: str) -> None:
+    found = replayed(method, UNITS[kind], Budget(2.0, 1e-6))
+    assert max(found.ratios) <= 1 + 1e-9
+    if kind in ("none", "with grandchildren"):
+        assert max(found.ratios) > 0.99, "the replay may be blind"
+
+
+def test_a_unit_moves_no_more_where_delta_is_0() -> None:
+    assert max(replayed("mst", UNITS["more than the bound"], Budget(2.0, 0.0)).ratios) <= 1 + 1e-9
+
+
+def test_rows_that_hang_on_nothing_change_nothing() -> None:
+    assert max(replayed("hedge", UNITS["orphans alone"], Budget(2.0, 1e-6)).ratios) == 0
+    unlinked: Tables = {"persons": [(None, None, "f", 3)] * 5, "visits": [(None, "2020-01-01", "long")] * 5}
+    assert max(replayed("hedge", unlinked, Budget(2.0, 1e-6)).ratios) == 0
+
+
+def test_a_mutant_that_bounds_after_weighing_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that are joined first and bounded afterwards weigh as if they were few."""
+    kept = kinship.kept_rows
+
+    def unbounded(tables: Any, *rest: Any) -> Any:
+        loose = Schema.parse(SCHEMA.replace("max_per_parent: 3", "max_per_parent: 90")).linked
+        assert loose is not None
+        loose.parts = tables.parts
+        found = kept(loose, *rest)
+        for name, each in found.items():
+            object.__setattr__(each, "weight", np.maximum(each.weight, tables.parts // tables.most_rows[name]))
+            object.__setattr__(each, "left", np.minimum(each.left, 2))
+        return found
+
+    monkeypatch.setattr("hedgerow.private.engines.linked.kept_rows", unbounded)
+    with pytest.raises(Violation, match="neighbours differ by"):
+        replayed("mst", UNITS["more than the bound"], Budget(2.0, 1e-6))
+
+
+def test_what_comes_back_hangs_together(tmp_path: Any) -> None:
+    release = hedgerow.synthesize(frames(made(300, 2)), Schema.parse(SCHEMA), Budget(5.0, 1e-6), unsafe_noise_seed=1)
+    assert isinstance(release, LinkedRelease)
+    drawn = {name: table.to_pandas() for name, table in release.sample(200, seed=4).items()}
+    assert list(drawn) == ["houses", "persons", "visits"]
+    assert len(drawn["houses"]) == 200
+    assert drawn["houses"].id.is_unique
+    assert drawn["persons"].pid.is_unique
+    assert drawn["persons"].house.isin(drawn["houses"].id).all()
+    assert drawn["visits"].person.isin(drawn["persons"].pid).all()
+    assert drawn["persons"].groupby("house").size().max() <= 2
+    visits = drawn["visits"].groupby("person")
+    assert visits.size().max() <= 3
+    assert all(days.is_monotonic_increasing for _, days in visits.day)
+    release.save(tmp_path / "r.release")
+    loaded, _ = verify(tmp_path / "r.release")
+    again = loaded.sample(200, seed=4)
+    assert all(again[name].equals(release.sample(200, seed=4)[name]) for name in again)
+
+
+def test_which_rows_stay_depends_on_their_own_unit_alone() -> None:
+    schema = Schema.parse(SCHEMA)
+    assert schema.linked is not None
+    tables = frames(made(30, 3))
+    orders = {"visits": np.arange(tables["visits"].num_rows, dtype=np.float64)}
+    whole = kinship.kept_rows(schema.linked, tables, orders, b"key")
+    fewer = {**tables, "houses": tables["houses"].slice(0, 15)}
+    part = kinship.kept_rows(schema.linked, fewer, orders, b"key")
+    for name in ("persons", "visits"):
+        few = set(part[name].rows.tolist())
+        assert few <= set(whole[name].rows.tolist())
+    for name, most in (("persons", 2), ("visits", 3)):
+        assert np.bincount(whole[name].parent).max() <= most
+        assert np.bincount(whole[name].unit, weights=whole[name].weight).max() <= schema.linked.parts
+    # a stretch of an order is contiguous
+    for parent in np.unique(whole["visits"].parent):
+        rows = whole["visits"].rows[whole["visits"].parent == parent]
+        link = tables["visits"].column("person")[int(rows[0])].as_py()
+        every = [number for number, each in enumerate(tables["visits"].column("person").to_pylist()) if each == link]
+        begin = every.index(int(rows[0]))
+        assert rows.tolist() == every[begin : begin + len(rows)]
+
+
+BAD = {
+    "cyclic-links": SCHEMA.replace("    parent: houses\n", "    parent: visits\n").replace(
+        "    link: person\n", "    key: vid\n    link: person\n"
+    ),
+    "second-link": SCHEMA.replace("link: house", "link: [house, other]"),
+    "unknown-parent": SCHEMA.replace("parent: persons", "parent: person"),
+    "no-root": SCHEMA.replace(
+        "    key: id\n", "    key: id\n    parent: persons\n    link: x\n    max_per_parent: 1\n"
+    ),
+    "missing-bound": SCHEMA.replace("    max_per_parent: 2\n", ""),
+    "missing-link": SCHEMA.replace("    link: house\n", ""),
+    "missing-key": SCHEMA.replace("    key: pid\n", ""),
+    "too-many-children": SCHEMA.replace("max_per_parent: 2", "max_per_parent: 2000000"),
+    "root-with-link": SCHEMA.replace("    key: id\n", "    key: id\n    order: region\n"),
+    "bad-order": SCHEMA.replace("order: day", "order: kind"),
+    "id-is-a-column": SCHEMA.replace("region:", "id:"),
+    "open-category-with-tables": SCHEMA.replace("values: [f, m]", "values: private"),
+    "not-with-tables": SCHEMA + "rules: [region = 1]\n",
+    "table-without-columns": SCHEMA + "  others: {key: x}\n",
+    "bad-table-name": SCHEMA
+    + "  a.b: {parent: houses, link: x, max_per_parent: 2, columns: {x: {type: code, size: 2}}}\n",
+    "unknown-key": SCHEMA.replace("    key: pid\n", "    key: pid\n    keys: pid\n"),
+    "bad-tables": "tables: [a]\n",
+}
+
+
+@pytest.mark.parametrize("code", BAD)
+def test_what_cannot_be_meant_is_refused(code: str) -> None:
+    with pytest.raises(HedgerowError) as caught:
+        Schema.parse(BAD[code])
+    assert caught.value.code == code
+
+
+def test_links_that_do_not_fit_are_left_out_and_nothing_tells() -> None:
+    """Orphans, null links, two keys, an empty child, a parent with very many children: no error, the same budget."""
+    tables = made(40, 5)
+    tables["persons"] += [("px", "nobody", "f", 1), ("py", None, "m", 2), ("h0p0", "h0", "m", 2)]
+    tables["houses"] += [("h0", 3), (None, 2)]
+    tables["visits"] += [("h1p0", "2020-01-05", "long")] * 20_000
+    spent = set()
+    for each in (tables, {**tables, "visits": []}, {name: [] for name in NAMES}):
+        release = hedgerow.synthesize(frames(each), Schema.parse(SCHEMA), Budget(1.0, 1e-6), "mst")
+        assert release.guarantee is not None
+        assert release.guarantee.epsilon <= 1.0
+        assert release.certificate.unit == "unit"
+        spent.add(release.certificate.whole)
+        assert set(release.sample(20)) == set(NAMES)
+    assert len(spent) == 1
+
+
+def test_methods_without_links_say_so_before_spending(tmp_path: Any) -> None:
+    with pytest.raises(HedgerowError) as caught:
+        hedgerow.synthesize(frames(made(5, 1)), Schema.parse(SCHEMA), Budget(1.0, 1e-6), "aim")
+    assert caught.value.code == "method-without-links"
+    assert "nothing was spent" in str(caught.value)
+
+
+def test_schemas_read_back() -> None:
+    schema = Schema.parse(SCHEMA)
+    assert Schema.from_dict(schema.to_dict()).to_dict() == schema.to_dict()
+    assert Schema.parse(schema.to_yaml()).to_dict() == schema.to_dict()
+    whole = schema.with_histories()
+    assert Schema.from_dict(whole.to_dict()).to_dict() == whole.to_dict()
+    assert "persons.before(age)" in whole.columns
+    assert "houses.rows(persons)" in whole.columns
