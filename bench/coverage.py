@@ -49,8 +49,6 @@ SEVERAL = 10
 """Tables of one release that are combined."""
 AIM = 0.92
 """What the fitting tables are to hold, so that others hold 90 %."""
-MADE = ("These releases were made before `hedge` joined columns that are nearly functions of each other.", "")
-"""What is to be known of the releases that are kept."""
 FEW_CODES = 8
 """A coded column of more codes is taken for an ordered one."""
 
@@ -342,11 +340,9 @@ def page(results: dict[str, Any]) -> str:
         f"of the rows. `hedge` with its defaults, δ = {DELTA:g}. Written by `python -m bench.coverage`.",
         "",
         f"The factors of the intervals were set by hand after {', '.join(FITTED)}; their form was chosen with a look",
-        "at all of",
-        f"{', '.join(TABLES)}, so none of these is a check by a table that was never looked at. Of acs-temporal a",
-        f"fixed sample of {MOST_ROWS:,} rows is the table.",
+        f"at all of {', '.join(TABLES)}, so none of these is a check by a table that was never looked at.",
+        f"Of longer tables a fixed sample of {MOST_ROWS:,} rows is the table.",
         "",
-        *MADE,
         "A cell gives the part of the answers that held, and of how many; *all* pools the three bases.",
         "",
     ]

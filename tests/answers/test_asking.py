@@ -14,6 +14,10 @@ from hedgerow.answers.asking import estimates
 from hedgerow.answers.discrepancy import Typical, typical
 from hedgerow.answers.question import read_questions
 from hedgerow.answers.rows import Rows
+from hedgerow.answers.spread import _together, _told
+from hedgerow.coded.domain import Domain
+from hedgerow.coded.measurement import Measurement, Noise
+from hedgerow.coded.query import MarginalQuery
 
 SCHEMA = {
     "columns": {
@@ -109,6 +113,11 @@ def test_a_release_without_measured_distances_is_answered_too(table):
     [
         ("SELECT COUNT(*) FROM t WHERE sex = 'x'", 0.9, "nobody"),
         ("SELECT sex, AVG(pay) FROM t WHERE age > 500 GROUP BY sex", 0.9, "nobody"),
+        ("SELECT AVG(pay) FILTER (WHERE sex = 'x') FROM t", 0.9, "nobody"),
+        ("SELECT 1 / COUNT(*) FILTER (WHERE sex = 'x') FROM t", 0.9, "divided-by-zero"),
+        ("SELEC COUNT(*)", 0.9, "bad-question"),
+        ("SELECT AVG(salary) FROM t", 0.9, "unknown-column"),
+        ("SELECT * FROM t", 0.9, "unknown-question"),
         ("SELECT COUNT(*) FROM t", 1.5, "bad-level"),
         ("SELECT age, pay, region, COUNT(*) FROM t GROUP BY age, pay, region", 0.9, "too-many-groups"),
     ],
@@ -117,6 +126,11 @@ def test_what_cannot_be_said_is_refused(release, text, level, code):
     with pytest.raises(hr.HedgerowError) as refused:
         release.ask(text, level)
     assert refused.value.code == code
+
+
+def test_groups_without_rows_are_not_listed(release):
+    rows = release.ask("SELECT sex, COUNT(*) FROM t WHERE sex IN ('f', 'x') GROUP BY sex")[0].rows
+    assert [row.group for row in rows] == [{"sex": "f"}]
 
 
 def test_tables_vary_by_what_each_may_be_wrong_by(release):
@@ -164,3 +178,18 @@ def test_the_command(hedgerow, release, tmp_path):
     assert row["low"] < 0 < row["high"]
     assert hedgerow("ask", "people.release", "SELECT MAX(age) FROM t").refusal == "unknown-question"
     assert hedgerow("ask", "people.release").refusal == "no-question"
+
+
+def test_what_a_measurement_told_is_compared_with_what_the_model_says():
+    """A pair was measured: a question about one of its columns is told by sums over the other."""
+    domain = Domain.of({"a": 2, "b": 3})
+    measured = Measurement(MarginalQuery(domain, ("a", "b")), np.array([10, 20, 30, 5, 15, 20]), Noise("gaussian", 4.0))
+    rows = Rows(pa.table({"a": [0, 1]}), np.array([0.5, 0.5]), 100.0, {"a": np.array([0, 1])})
+    found = _told(measured, ("a",), rows, 100.0 * np.array([1.0, 0.0]))
+    assert found.moved == pytest.approx(60 - 50)
+    assert found.noise == pytest.approx(3 * measured.noise.variance)
+    assert _together([found, found]).noise == pytest.approx(found.noise / 2)
+    assert _together([found, found._replace(moved=0.0)]).moved == pytest.approx(found.moved / 2)
+    rough = MarginalQuery(domain, ("a",), levels={"a": [0, 0]})  # one cell for both values tells neither
+    untold = Measurement(rough, np.array([100]), Noise("gaussian", 4.0))
+    assert _told(untold, ("a",), rows, np.array([1.0, 0.0])) is None

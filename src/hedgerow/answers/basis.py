@@ -38,9 +38,8 @@ class Grounds:
         together = self.about(marginal)
         if not together:
             return "assumed" if marginal else "measured"
-        if any(_sums_cells(measurement, marginal, rows, influence) for measurement in together):
-            return "measured"
-        return "modelled"
+        cells = (cells_of(measurement, marginal, rows) for measurement in together)
+        return "measured" if any(each is not None and sums_cells(each[0], influence) for each in cells) else "modelled"
 
 
 def cells_of(measurement: Measurement, marginal: Marginal, rows: Rows) -> tuple[IntArray, int] | None:
@@ -72,13 +71,10 @@ def cells_of(measurement: Measurement, marginal: Marginal, rows: Rows) -> tuple[
     return None if cells.min(initial=0) < 0 else (cells, others)
 
 
-def _sums_cells(measurement: Measurement, marginal: Marginal, rows: Rows, influence: FloatArray) -> bool:
+def sums_cells(cells: IntArray, influence: FloatArray) -> bool:
     """Whether no two rows of one cell differ in their influence."""
-    found = cells_of(measurement, marginal, rows)
-    if found is None:
-        return False
-    order = np.argsort(found[0], kind="stable")
-    cells, sorted_influence = found[0][order], influence[order]
+    order = np.argsort(cells, kind="stable")
+    cells, sorted_influence = cells[order], influence[order]
     beginning = np.flatnonzero(np.append(True, cells[1:] != cells[:-1]))
     spread = np.maximum.reduceat(sorted_influence, beginning) - np.minimum.reduceat(sorted_influence, beginning)
     return bool(spread.max() <= ALIKE * float(np.abs(influence).max()))

@@ -4,6 +4,11 @@ What the model may be wrong by is κ√V (`hedgerow.answers.discrepancy`), where
 influence. Where measurements hold all of its columns together there is their noise too: a measurement tells the
 influence's mean in each of its cells, with the noise of the cells, and leaves what varies inside cells to the model;
 several are put together by their precisions. The model is fitted to all answers at once, so of this noise a part stays.
+
+An answer that is a sum of cells of a measurement was told by it, with that noise and nothing else. So the model is
+wrong by what it moved the answer away from what was told, which is known, and by the noise; κ√V is its quality's word
+for the same error. All three are added.
+
 The sum is multiplied by a factor: how much larger errors on real tables are than that. They have heavier tails than
 Gaussian ones; Student's distribution with `TAILS` degrees of freedom fits them.
 
@@ -14,17 +19,20 @@ should be multiplied with. docs/studies/coverage.md says how often intervals the
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from hedgerow.answers.basis import Basis, Grounds, cells_of
+from hedgerow.answers.basis import Basis, Grounds, cells_of, sums_cells
 from hedgerow.answers.discrepancy import Discrepancy
 from hedgerow.answers.rows import Rows
 from hedgerow.answers.values import Estimate
 from hedgerow.coded.domain import Marginal
 from hedgerow.coded.measurement import Measurement
+from hedgerow.coded.query import MarginalQuery
 from hedgerow.schema.arrays import FloatArray
 
 TAILS = 3
@@ -38,6 +46,8 @@ TOGETHER, APART = {False: 0.76, True: 1.4}, {False: 1.25, True: 1.8}
 that values along a line make, means and quantiles, not numbers of rows alone: errors of neighbouring cells are alike,
 which a sum along the line does not average out. A *modelled* answer is in between, as far as the distance of its
 columns could be told from noise: what is measured because it is strong is also what a rough measurement gets wrong."""
+TOLD = {False: 0.34, True: 0.5}
+"""Those of *measured* answers, where noise, what the fit moved and the model's distance are added."""
 TINY = 1e-300
 FEWEST_ROWS = 2
 
@@ -83,10 +93,15 @@ class Spread:
         variance = _variance(rows.weights, influence)
         if not along:  # where the model has no row at all there may be a few
             variance += square * float(np.abs(influence).max()) ** 2
-        alone = [_alone(each, marginal, rows, influence, square) for each in self._grounds.about(marginal)]
+        asked = self._grounds.about(marginal)
+        told_by = [each for each in (_told(one, marginal, rows, influence) for one in asked) if each is not None]
+        if basis == "measured" and told_by:
+            moved, noise = _together(told_by)
+            return TOLD[along] ** 2 * (square * variance + noise + moved**2)
+        alone = [_alone(each, marginal, rows, influence, square) for each in asked]
         precision = sum(1 / max(each, TINY) for each in alone if each is not None)
         noise = STAYS / precision if precision else 0.0
-        together = {"measured": 1.0, "modelled": told, "assumed": 0.0}[basis]
+        together = 0.0 if basis == "assumed" else told
         factor = together * TOGETHER[along] + (1 - together) * APART[along]
         return factor**2 * (square * variance + noise)
 
@@ -95,6 +110,48 @@ def _variance(weights: FloatArray, influence: FloatArray) -> float:
     """The variance of the influence among the rows."""
     mean = float(weights @ influence)
     return max(0.0, float(weights @ influence**2) - mean**2)
+
+
+class Told(NamedTuple):
+    """How far what a measurement says of an answer is from what the model says, and the variance of its noise."""
+
+    moved: float
+    noise: float
+
+
+def _told(measurement: Measurement, marginal: Marginal, rows: Rows, influence: FloatArray) -> Told | None:
+    """What one measurement says, where the answer is a sum of its cells."""
+    found = cells_of(measurement, marginal, rows)
+    if found is None or not sums_cells(found[0], influence):
+        return None
+    cells, others = found
+    values = _over(measurement, marginal)
+    held = np.bincount(cells, weights=rows.weights, minlength=len(values))
+    means = np.zeros(len(values))
+    means[cells] = influence
+    noise = others * float(means @ means) * measurement.noise.variance / rows.total**2
+    return Told(float(means @ (values / rows.total - held)), noise)
+
+
+def _over(measurement: Measurement, marginal: Marginal) -> FloatArray:
+    """The noisy counts over the attributes of a marginal alone."""
+    query, values = measurement.query, measurement.dense()
+    assert isinstance(query, MarginalQuery)
+    if query.blocks is not None:
+        return values
+    own = [
+        set(marginal).issuperset((name,) if join is None else join.members)
+        for name, join in zip(query.attributes, query.joins, strict=True)
+    ]
+    over: FloatArray = values.reshape(query.shape).sum(axis=tuple(axis for axis, held in enumerate(own) if not held))
+    return over.reshape(-1)
+
+
+def _together(told: Sequence[Told]) -> Told:
+    """Several measurements' word, by their precisions."""
+    precisions = np.array([1 / max(each.noise, TINY) for each in told])
+    moved = float(precisions @ [each.moved for each in told] / precisions.sum())
+    return Told(moved, float(1 / precisions.sum()))
 
 
 def _alone(

@@ -1,14 +1,15 @@
 """What a release will be worth, foretold from public quantities alone: no table is opened, nothing is spent.
 
 Two things make the default method's table differ from the private one. *Noise*: d columns share the budget, and a
-marginal of K cells spreads it over K counts, so an error goes with √d·K^p/(μ·n/θ), to a power below 1 because the
-method denoises, merges cells and measures few relations. *Detail*: rows that are drawn from a model differ from real
-ones as two samples do, √(K/n), except where one model holds the whole table. K is the mean number of cells of all
-marginals of a degree, n the rows, θ those of a person, μ what is left for the method. How strongly columns depend on
-each other nobody knows beforehand; it is what makes a forecast right within a factor, and no better.
+marginal of F free cells spreads it over as many counts, so an error begins as N = √d·F^w/(μ·n/θ), and grows with its
+root only where it is large, because the method then denoises, merges cells and measures fewer relations. *Detail*: rows
+that are drawn from a model differ from real ones as two samples do, √(F/n), except where one model holds the whole
+table. F is the mean of ∏(size − 1) over all marginals of a degree, n the rows, θ those of a person, μ what is left for
+the method. Triples lose so many times what pairs lose, by either. How strongly columns depend on each other nobody
+knows beforehand; it is what makes a forecast right within a factor, and no better.
 
-The constants were fitted by `python -m bench.plan` to runs of `hedge` on public tables, and checked on others
-(docs/studies/plan.md).
+The constants were fitted by `python -m bench.plan` to runs of `hedge` on public tables; docs/studies/plan.md has what
+constants that were fitted to all other tables say of each.
 """
 
 from __future__ import annotations
@@ -28,20 +29,24 @@ from hedgerow.schema import Schema
 
 
 class Law(NamedTuple):
-    """The constants of a degree: scale·(√d·K^width·θ/(μ·n))^power + detail·√(K/n)."""
+    """The constants of a degree: noise scale·N/(1 + √(bend·N)) with N = √d·F^width·θ/(μ·n), and detail·√(F/n)."""
 
     scale: float
-    power: float
+    bend: float
     width: float
     detail: float
 
 
-LAWS = (
-    Law(0.1104, 0.7132, 0.9776, 0.0314),
-    Law(0.1969, 0.6744, 0.5278, 0.0889),
-    Law(0.3920, 0.6642, 0.3267, 0.0816),
-)
-"""For columns, pairs and triples."""
+class Laws(NamedTuple):
+    """Those of columns and of pairs; and how many times the pairs' noise and detail triples lose."""
+
+    columns: Law
+    pairs: Law
+    more_noise: float
+    more_detail: float
+
+
+LAWS = Laws(Law(1.788, 142.6, 0.7976, 0.0305), Law(6.937, 1082.0, 0.4992, 0.0928), 1.685, 3.511)
 SPREAD = 3.0
 """The range that is given for triples, from end to end, as a factor."""
 HELD = 1 << 19
@@ -64,14 +69,14 @@ class Table:
     rows: int
     rows_per_person: int = 1
 
-    def cells(self, degree: int) -> float:
-        """The mean number of cells of all marginals of so many columns; of the widest where there are fewer columns."""
+    def free(self, degree: int) -> float:
+        """The mean of ∏(size − 1) over all marginals of so many columns; of the widest where there are fewer."""
         degree = min(degree, len(self.sizes))
-        # elementary symmetric polynomials of the sizes, one column after the other
+        # elementary symmetric polynomials of the sizes less 1, one column after the other
         sums = [1.0] + [0.0] * degree
         for size in self.sizes:
             for order in range(degree, 0, -1):
-                sums[order] += size * sums[order - 1]
+                sums[order] += max(1, size - 1) * sums[order - 1]
         return sums[degree] / math.comb(len(self.sizes), degree)
 
     @property
@@ -105,14 +110,28 @@ class Forecast:
         return self.pairs > NOISE
 
 
-def expected(table: Table, mu: float, degree: int) -> float:
-    """The mean distance of marginals of a degree from the private ones, where the method has μ."""
-    law = LAWS[degree - 1]
-    cells = table.cells(degree)
-    signal = mu * table.rows / table.rows_per_person
-    noise = law.scale * (math.sqrt(len(table.sizes)) * cells**law.width / signal) ** law.power
-    detail = 0.0 if table.is_held else law.detail * math.sqrt(min(1.0, cells / table.rows))
-    return float(min(1.0, noise + detail))
+class Expected(NamedTuple):
+    """Mean distances of columns, pairs and triples from the private ones."""
+
+    columns: float
+    pairs: float
+    triples: float
+
+
+def expected(table: Table, mu: float, laws: Laws = LAWS) -> Expected:
+    """What to expect where the method has μ."""
+    columns = _losses(table, mu, 1, laws.columns)
+    pairs = _losses(table, mu, 2, laws.pairs)
+    triples = (laws.more_noise * pairs[0], laws.more_detail * pairs[1])
+    return Expected(*(min(1.0, sum(each)) for each in (columns, pairs, triples)))
+
+
+def _losses(table: Table, mu: float, degree: int, law: Law) -> tuple[float, float]:
+    """What noise takes, and what detail."""
+    free = table.free(degree)
+    noise = math.sqrt(len(table.sizes)) * free**law.width * table.rows_per_person / (mu * table.rows)
+    detail = 0.0 if table.is_held else law.detail * math.sqrt(min(1.0, free / table.rows))
+    return law.scale * noise / (1 + math.sqrt(law.bend * noise)), detail
 
 
 def relations(table: Table, mu: float) -> int:
@@ -133,12 +152,12 @@ def forecast(schema: Schema, budget: Budget, rows: int, quality: float = SHARE_O
 
 def foretold(table: Table, mu: float, epsilon: float) -> Forecast:
     """The forecast for a table and what is left for the method."""
-    triples = expected(table, mu, 3)
+    columns, pairs, triples = expected(table, mu)
     root = math.sqrt(SPREAD)
     return Forecast(
         epsilon,
-        expected(table, mu, 1),
-        expected(table, mu, 2),
+        columns,
+        pairs,
         (triples / root, min(1.0, triples * root)),
         relations(table, mu),
         _too_wide(table, mu),
