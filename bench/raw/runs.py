@@ -63,7 +63,7 @@ def with_oracle_cuts(schema: hr.Schema, rows: pd.DataFrame) -> hr.Schema:
         places = schema.waiting(name).places(pa.array(rows[name]))
         lines = {line: values.astype(np.int64) for line, values in places.lines.items() if line != ENDING}
         cells = {line: [[Leaf(*leaf)] for leaf in _oracle(values)] for line, values in lines.items()}
-        schema = schema.with_cuts(name, cells)
+        schema = schema.with_cuts({name: cells})
     data = schema.to_dict()
     for column in data["columns"].values():
         column.pop("discovered", None)

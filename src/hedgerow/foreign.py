@@ -17,8 +17,8 @@ from hedgerow.errors import OptionError, place_of
 
 LONGEST = 200
 """Letters of a name: it is quoted in messages."""
-_makers: set[str] = set()
-"""The packages of what was imported by such a name."""
+_makers: dict[str, str] = {}
+"""The packages of what was imported by such a name, and what that was: a method, a metric, an engine."""
 
 
 def is_foreign(name: str) -> bool:
@@ -39,7 +39,7 @@ def imported(name: str, what: str) -> Any:
     module, _, path = name.partition(":")
     if folder not in sys.path:
         sys.path.append(folder)
-    _makers.add(_package(module))
+    _makers[_package(module)] = what
     try:
         found = importlib.import_module(module)
         if folder and not Path(str(found.__file__)).samefile(file):
@@ -61,10 +61,20 @@ def imported(name: str, what: str) -> Any:
 
 
 def fault(problem: BaseException) -> str:
-    """Whose an error is that nobody raised on purpose, and its place: ours, or that of a class made elsewhere."""
+    """Whose an error is that nobody raised on purpose, and its place: ours, or that of a class made elsewhere.
+
+    Of one made elsewhere every step through its own code is listed, as a traceback would, but for the words of the
+    error: those may quote a row.
+    """
     maker = _maker(problem)
-    whose = f"an error of {maker}, which was made elsewhere" if maker else "an error of ours, not of your input"
-    return f"{whose}: {place_of(problem)}."
+    if maker is None:
+        return f"an error of ours, not of your input: {place_of(problem)}."
+    steps = [
+        f"  {Path(frame.f_code.co_filename).name}:{line} in {frame.f_code.co_name}\n"
+        for frame, line in walk_tb(problem.__traceback__)
+        if _package(frame.f_globals.get("__name__", "")) == maker
+    ]
+    return f"an error in your {_makers[maker]} ({maker}): {place_of(problem)}.\n{''.join(steps)}"
 
 
 def _maker(problem: BaseException) -> str | None:

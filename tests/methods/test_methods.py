@@ -41,6 +41,24 @@ def test_a_workload_is_a_degree_or_a_file_of_columns(tmp_path):
     assert workload_of(CURATOR, str(path)).weights == {("a", "b", "b:heap"): 1.0}
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        [["a", "c"], {"columns": ["b"], "weight": 3}],
+        ({("c", "a"): 1.0, ("b",): 3}),
+        [[["a", "c"], 1.0], [["b"], 3.0]],  # as a certificate has it
+    ],
+)
+def test_a_workload_is_an_object_too(given):
+    method = AIM(workload=given)
+    assert workload_of(CURATOR, method.workload).weights == {("a", "c"): 1.0, ("b", "b:heap"): 3.0}
+    assert AIM(workload=json.loads(json.dumps(method.workload))) == method
+    assert AIM(workload=2).workload == "2"
+    for bad in ([], [7], 2.5, {"a": "x"}):
+        with refused("bad-workload"):
+            AIM(workload=bad)
+
+
 @pytest.mark.parametrize(("columns", "degree"), [(107, 3), (108, 2), (700, 2)])
 def test_the_degree_is_lowered_on_tables_of_very_many_columns(columns, degree):
     domain = Domain.of({f"c{index}": 2 for index in range(columns)})

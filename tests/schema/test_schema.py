@@ -274,10 +274,10 @@ columns:
     with refused("undiscovered-domain", '"city"', '"income"', '"hours"'):
         schema.encoding()
     with refused("nothing-to-discover", "cuts"):
-        schema.with_cuts("city", {"": []})
+        schema.with_cuts({"city": {"": []}})
     cells = [[Leaf(0, 9, 5), Leaf(20, 20, 7)], [Leaf(50, 99, 1)]]
-    done = schema.with_values("city", ["a", "b"]).with_cuts("hours", {"": cells})
-    done = done.with_cuts("income", {"": [[Leaf(0, 12_345, 1)], [Leaf(20_000, 1_000_000, 2)]]})
+    done = schema.with_values("city", ["a", "b"]).with_cuts({"hours": {"": cells}})
+    done = done.with_cuts({"income": {"": [[Leaf(0, 12_345, 1)], [Leaf(20_000, 1_000_000, 2)]]}})
     assert done.discovered == ["city", "income", "hours"]
     assert done.to_dict()["columns"]["hours"]["leaves"] == [[[0, 9, 5], [20, 20, 7]], [[50, 99, 1]]]
     assert Schema.parse(done.to_yaml()) == done

@@ -17,6 +17,7 @@ from hedgerow.curator import Curator, Part
 from hedgerow.errors import OptionError
 from hedgerow.methods.method import About, Method
 from hedgerow.methods.option import values
+from hedgerow.methods.shared.workloads import Listed
 from hedgerow.models.model import BLOCK_ROWS, Model
 from hedgerow.models.rows import CountedRows
 from hedgerow.progress import Progress
@@ -67,10 +68,10 @@ class Choice:
         )
 
     @property
-    def workload(self) -> str:
+    def workload(self) -> str | Listed:
         """The marginals that were listed for one of them, where they were."""
-        said = [str(getattr(member, "workload", "1")) for member in self._methods]
-        return next((each for each in said if not each.isdigit()), "1")
+        said = [getattr(member, "workload", "1") for member in self._methods]
+        return next((each for each in said if not (isinstance(each, str) and each.isdigit())), "1")
 
     def bound(self, schema: Any) -> Choice:
         """The same choice with options in the table's own values."""

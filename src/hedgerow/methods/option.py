@@ -119,6 +119,10 @@ class Options:
     """A frozen dataclass that checks its options when it is made: what a method derives from."""
 
     def __post_init__(self) -> None:
+        for name, known in declared(type(self)).items():
+            value = getattr(self, name)
+            if known.read is not None and not isinstance(value, type(known.default)):
+                object.__setattr__(self, name, known.read(value))  # handed in as plain data
         about = getattr(self, "about", None)
         check(type(self), about.name if about else type(self).__name__, values(self))
 

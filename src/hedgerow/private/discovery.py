@@ -235,11 +235,14 @@ class Cutting:
 
     def settled(self, schema: Schema) -> Schema:
         """The schema with every line in cells."""
-        for name, lines in self._lines.items():
-            cells = {suffix: settle(line.root, line.tree.rhythm) for suffix, line in lines.items() if suffix != ENDING}
-            likely = habit(lines[ENDING].root, cells[""]) if ENDING in lines else None
-            schema = schema.with_cuts(name, cells, likely)
-        return schema
+        cells = {
+            name: {suffix: settle(line.root, line.tree.rhythm) for suffix, line in lines.items() if suffix != ENDING}
+            for name, lines in self._lines.items()
+        }
+        likely = {
+            name: habit(lines[ENDING].root, cells[name][""]) for name, lines in self._lines.items() if ENDING in lines
+        }
+        return schema.with_cuts(cells, likely)
 
 
 def _open_values(

@@ -512,14 +512,17 @@ class Schema(BaseModel):
         return {**found, "values": list(values), "other": True, "discovered": True}
 
     def with_cuts(
-        self, column: str, cells: Mapping[str, Sequence[Sequence[Leaf]]], endings: Mapping[str, float] | None = None
+        self,
+        columns: Mapping[str, Mapping[str, Sequence[Sequence[Leaf]]]],
+        endings: Mapping[str, Mapping[str, float]] | None = None,
     ) -> Schema:
-        """The schema with the lines of a column cut into cells, by the suffix of each line's attribute.
+        """The schema with the lines of some columns cut into cells, by the suffix of each line's attribute.
 
-        Leaves that hold nothing but values with a cell of their own are left out. `endings` is the habit of last digits
-        inside leaves.
+        Leaves that hold nothing but values with a cell of their own are left out. `endings` are the habits of last
+        digits inside leaves.
         """
-        return self._with_columns({column: self._cut(column, cells, endings)})
+        likely = endings or {}
+        return self._with_columns({name: self._cut(name, cells, likely.get(name)) for name, cells in columns.items()})
 
     def _cut(
         self, column: str, cells: Mapping[str, Sequence[Sequence[Leaf]]], endings: Mapping[str, float] | None = None

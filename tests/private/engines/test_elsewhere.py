@@ -117,8 +117,9 @@ def test_what_cannot_be_opened_is_the_fault_of_what_was_named(typed, command, en
 def test_an_error_inside_it_is_not_called_ours(typed, engine):
     done = typed("synth", engine)
     assert done.code == 1
-    assert "hedgerow [internal]: an error of there, which was made elsewhere: " in done.err
+    assert "hedgerow [internal]: an error in your engine (there): " in done.err
     assert "at there.py:" in done.err
+    assert "\n  there.py:" in done.err  # every step through its own code
     assert "Zaphod" not in done.err
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from hedgerow.methods.option import option
+from hedgerow.methods.shared.workloads import read_workload
 
 
 def workload(degree: str = "3") -> str:
     return option(
-        degree, "marginals that matter: a degree, or a YAML or JSON file of column lists, each with a weight or not"
+        degree,
+        "marginals that matter: a degree, or a YAML or JSON file of column lists, each with a weight or not",
+        read=read_workload,
     )
 
 

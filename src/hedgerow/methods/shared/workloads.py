@@ -20,13 +20,33 @@ MOST_MARGINALS = 200_000
 """What a degree may come to: all triples of 107 columns. Where it is more, the degree is lowered, down to pairs."""
 
 
-def workload_of(curator: Curator, workload: str, target: str = "") -> Workload:
-    """All marginals of a degree (1, 2, 3 …) or those of a file, those with the target column weighing more.
+Listed = tuple[tuple[tuple[str, ...], float], ...]
+"""Marginals as columns, each with its weight: a workload that was handed in, and not read from a file."""
+
+
+def read_workload(value: Any) -> str | Listed:
+    """A degree or a file as text; otherwise columns and weights: `[["age", "sex"]]`, `{("age", "sex"): 2.0}`."""
+    if isinstance(value, str | int) and not isinstance(value, bool):
+        return str(value)
+    if isinstance(value, Mapping):
+        value = [{"columns": list(columns), "weight": weight} for columns, weight in value.items()]
+    if not isinstance(value, list | tuple) or not value:
+        raise OptionError(
+            "bad-workload", "a workload is a degree, a file, or a list of marginals, each a list of columns."
+        )
+    entries = [_entry(entry, "the workload", number) for number, entry in enumerate(value, start=1)]
+    return tuple((tuple(columns), weight) for columns, weight in entries)
+
+
+def workload_of(curator: Curator, workload: str | Listed, target: str = "") -> Workload:
+    """All marginals of a degree (1, 2, 3 …) or those of a list or file, those with the target column weighing more.
 
     On tables of very many columns the degree is lowered, and where there are too many pairs lots decide which: nothing
     could go through all of them round by round.
     """
-    if workload.isdigit() and int(workload) > 0:
+    if not isinstance(workload, str):
+        wanted = _weighted(workload, curator.domain, curator.columns)
+    elif workload.isdigit() and int(workload) > 0:
         degree = _feasible(int(workload), len(curator.domain))
         wanted = (
             Workload.degree(curator.domain, degree)
@@ -48,8 +68,8 @@ def workload_of(curator: Curator, workload: str, target: str = "") -> Workload:
 
 def declared_workload(method: object, curator: Curator) -> Workload:
     """The marginals that the user listed for a method; none where a degree is all that was said."""
-    said = str(getattr(method, "workload", "1"))
-    return Workload({}) if said.isdigit() else workload_of(curator, said)
+    said = getattr(method, "workload", "1")
+    return Workload({}) if isinstance(said, str) and said.isdigit() else workload_of(curator, said)
 
 
 def _feasible(degree: int, columns: int) -> int:
@@ -116,21 +136,30 @@ def _from_file(path: Path, domain: Domain, columns: Mapping[str, Marginal]) -> W
         raise OptionError("bad-workload", f'the workload file "{path}" is not valid YAML or JSON.') from None
     if not isinstance(entries, list) or not entries:
         raise OptionError("bad-workload", f'the workload file "{path}" must hold a list of marginals.')
+    where = f'the workload file "{path}"'
+    return _weighted([_entry(entry, where, number) for number, entry in enumerate(entries, start=1)], domain, columns)
+
+
+def _weighted(
+    entries: Sequence[tuple[Sequence[str], float]], domain: Domain, columns: Mapping[str, Marginal]
+) -> Workload:
     weights: dict[Marginal, float] = {}
-    for number, entry in enumerate(entries, start=1):
-        names, weight = _entry(entry, path, number)
+    for names, weight in entries:
         marginal = domain.marginal(name for column in names for name in _attributes(column, columns))
         weights[marginal] = weights.get(marginal, 0.0) + weight
     return Workload(weights)
 
 
-def _entry(entry: Any, path: Path, number: int) -> tuple[Sequence[str], float]:
-    names = entry.get("columns") if isinstance(entry, dict) else entry
-    weight = entry.get("weight", 1.0) if isinstance(entry, dict) else 1.0
-    if not isinstance(names, list) or not names or not isinstance(weight, int | float):
+def _entry(entry: Any, where: str, number: int) -> tuple[Sequence[str], float]:
+    """Columns; {columns: […], weight: 2}; or, as a certificate writes it, [[columns], weight]."""
+    names, weight = entry, 1.0
+    if isinstance(entry, dict):
+        names, weight = entry.get("columns"), entry.get("weight", 1.0)
+    elif isinstance(entry, list | tuple) and len(entry) == 2 and isinstance(entry[0], list | tuple):
+        names, weight = entry
+    if not isinstance(names, list | tuple) or not names or not isinstance(weight, int | float):
         raise OptionError(
-            "bad-workload",
-            f'entry {number} of the workload file "{path}" must be a list of columns, or columns and a weight.',
+            "bad-workload", f"entry {number} of {where} must be a list of columns, or columns and a weight."
         )
     return [str(name) for name in names], float(weight)
 

@@ -62,7 +62,7 @@ def with_cells_of(schema: Schema, source: Source, seed: int) -> Schema:
                 if line != ENDING
             }
             whole = {line: alike(tree.low, tree.high, 1) for line, tree in column.trees().items()}
-            schema = schema.with_cuts(name, {line: found or whole[line] for line, found in cells.items()})
+            schema = schema.with_cuts({name: {line: found or whole[line] for line, found in cells.items()}})
     return schema
 
 
