@@ -129,6 +129,8 @@ def page(results: dict[str, list[dict[str, Any]]]) -> str:
         "On titanic at ε = 0.1 and 0.3 medians of a few runs say little: 1,304 rows, and single runs differ by 0.1.",
         "`hedge`, `aim` and `mst` do the same there at 0.1, measure columns and nothing else: they differ by chance.",
         "",
+        "All methods here are ours. [Published](published.md) has `aim:paper` and `mst:paper` beside them.",
+        "",
     ]
     for table in sorted({table for table, _, _ in cells}):
         epsilons = sorted({epsilon for name, _, epsilon in cells if name == table})

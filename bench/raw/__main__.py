@@ -114,6 +114,12 @@ def page(results: Results) -> str:
         "finds bounds by itself for a fifth of ε, and SDV's GaussianCopula, without any privacy. What has no line here",
         "was not run, or had not ended.",
         "",
+        "What limits the cells, measured once, apart: with the real codes instead of a model, so that nothing but the",
+        "cells errs, KS is .0145 on trips, .0051 on sessions, .0028 on prices and .0065 on incidents (means of six",
+        "runs), beside .0074, .0018, .0031 and .0062 with given cuts. The larger two are small tables: on trips a toll",
+        "of 3 % of the rows is 196 rows, and one count of a level has a noise of 61 to 77; in two of those six runs it",
+        "was not seen, and the mean of that column was off by .178.",
+        "",
         "| " + " | ".join(heads) + " |",
         "|" + "---|" * len(heads),
     ]

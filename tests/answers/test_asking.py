@@ -113,6 +113,11 @@ def test_a_release_without_measured_distances_is_answered_too(table):
     [
         ("SELECT COUNT(*) FROM t WHERE sex = 'x'", 0.9, "nobody"),
         ("SELECT sex, AVG(pay) FROM t WHERE age > 500 GROUP BY sex", 0.9, "nobody"),
+        ("SELECT AVG(pay) FILTER (WHERE sex = 'x') FROM t", 0.9, "nobody"),
+        ("SELECT 1 / COUNT(*) FILTER (WHERE sex = 'x') FROM t", 0.9, "divided-by-zero"),
+        ("SELEC COUNT(*)", 0.9, "bad-question"),
+        ("SELECT AVG(salary) FROM t", 0.9, "unknown-column"),
+        ("SELECT * FROM t", 0.9, "unknown-question"),
         ("SELECT COUNT(*) FROM t", 1.5, "bad-level"),
         ("SELECT age, pay, region, COUNT(*) FROM t GROUP BY age, pay, region", 0.9, "too-many-groups"),
     ],
@@ -121,6 +126,11 @@ def test_what_cannot_be_said_is_refused(release, text, level, code):
     with pytest.raises(hr.HedgerowError) as refused:
         release.ask(text, level)
     assert refused.value.code == code
+
+
+def test_groups_without_rows_are_not_listed(release):
+    rows = release.ask("SELECT sex, COUNT(*) FROM t WHERE sex IN ('f', 'x') GROUP BY sex")[0].rows
+    assert [row.group for row in rows] == [{"sex": "f"}]
 
 
 def test_tables_vary_by_what_each_may_be_wrong_by(release):

@@ -107,6 +107,18 @@ def test_compression_merges_what_noise_hides_and_loses_no_count():
     assert everything.recoding.maps["a"].tolist() == [1, 1, 0], "the commonest code stays visible"
 
 
+def test_compression_merges_rare_codes_of_one_kind_with_each_other():
+    domain = Domain.of({"a": 6, "b": 2})
+    possible = np.array([[1, 1], [1, 1], [1, 0], [1, 0], [1, 0], [0, 1]], dtype=bool)
+    domain = Domain(domain, {("a", "b"): possible})
+    one_way = Measurement(MarginalQuery(domain, ("a",)), np.array([2, 3, 4, 500, 5, 6]), Noise("gaussian", 10.0))
+    compression = compress(domain, [one_way])
+    assert compression.recoding.maps["a"].tolist() == [3, 3, 2, 0, 2, 1], "the last is alone of its kind"
+    assert compression.recoding.target().support["a", "b"].tolist() == [[1, 0], [0, 1], [1, 0], [1, 1]]
+    single, merged = compression.reexpress([one_way])
+    assert (single.values.tolist(), merged.values.tolist()) == ([500, 6], [9, 5])
+
+
 def test_the_total_weighs_measurements_by_their_precision():
     noise = Noise("gaussian", 10.0)
     narrow = Measurement(MarginalQuery(DOMAIN, ("c",)), np.array([50, 52]), noise)

@@ -201,6 +201,29 @@ def test_a_draft_takes_what_sql_checks_of_several_columns(tmp_path):
     assert [str(rule) for rule in schema.rules] == ["pay <> 'cash' OR tip = 0", "tip <= fare"]
 
 
+def test_what_follows_from_other_zeros_is_no_clique_and_still_cannot_occur():
+    """The wide table goes; over all codes that are declared, what can occur is what the rules say, by brute force."""
+    columns = {
+        "age": {"type": "integer", "min": 0, "max": 9},
+        "code": {"type": "category", "values": ["N", *"abcdef"]},
+        "group": {"type": "category", "values": ["N", "x", "y"]},
+    }
+    listed = [["N", "N"], ["a", "x"], ["b", "x"], ["c", "y"], ["d", "y"], ["e", "y"], ["f", "x"]]
+    young = [{"when": "age < 3", "then": f"{name} = 'N'"} for name in ("code", "group")]
+    schema = declared(*young, {"columns": ["code", "group"], "lookup": listed}, columns=columns)
+    domain = schema.encoding().domain
+    assert set(domain.support) == {("age", "group"), ("code", "group")}
+    values = [columns["code"]["values"], columns["group"]["values"]]
+    rows = list(itertools.product(range(10), *values))
+    table = pa.table(dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True)))
+    codes = schema.with_stand_ins().encoding()
+    legal = np.ones(len(rows), dtype=bool)
+    coded = {block.names[0]: block.encode(table).codes[0] for block in codes.blocks}
+    for marginal, possible in domain.support.items():
+        legal &= possible[tuple(coded[name] for name in marginal)]
+    assert np.array_equal(legal, ~schema.kept_rules.broken(table))
+
+
 def test_a_join_keeps_what_can_occur():
     possible = np.array([[True, False], [False, False], [False, True]])
     domain = Domain(Domain.of({"a": 3, "b": 2, "c": 2}), {("a", "b"): possible, ("b", "c"): np.eye(2, dtype=bool)})

@@ -22,9 +22,9 @@ def draft(
         list[str] | None,
         typer.Option(
             "--from",
-            help="A public source: SPSS, Stata or SAS file, codebook .csv, IPUMS .cbk, Frictionless or CSVW .json, "
-            "a contest's specification or cities .json, .sql, module:Model, or public:TABLE. May be given several "
-            "times; earlier ones win.",
+            help="A public source: SPSS, Stata or SAS file, codebook .csv, IPUMS .cbk, Frictionless, CSVW, SDV or "
+            "JSON Schema .json, a contest's specification or cities .json, .sql, module:Model, or public:TABLE. May be "
+            "given several times; earlier ones win.",
         ),
     ] = None,
     file: FileKeys = None,

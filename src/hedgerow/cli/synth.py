@@ -43,8 +43,8 @@ def synth(
     table: Annotated[
         str,
         typer.Argument(
-            help="CSV or other text, Parquet, Arrow, Excel, SPSS, Stata or SAS file, a folder of Parquet files, or a "
-            "URL: duckdb://FILE/TABLE."
+            help="CSV or other text, Parquet, Arrow, Excel, SPSS, Stata or SAS file, a folder of Parquet files or of "
+            "linked tables, or a URL: duckdb://FILE/TABLE."
         ),
     ],
     schema: SchemaNames,
@@ -58,7 +58,8 @@ def synth(
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", dir_okay=False, help=".csv, .parquet or .arrow file to write.")
+        Path | None,
+        typer.Option("-o", "--out", help=".csv, .parquet or .arrow file to write; a folder for linked tables."),
     ] = None,
     file: FileKeys = None,
     delta: Delta = 1e-9,

@@ -46,7 +46,7 @@ class Laws(NamedTuple):
     more_detail: float
 
 
-LAWS = Laws(Law(1.79, 145.0, 0.795, 0.0287), Law(7.16, 1183.0, 0.515, 0.0821), 1.677, 3.751)
+LAWS = Laws(Law(1.788, 142.6, 0.7976, 0.0305), Law(6.937, 1082.0, 0.4992, 0.0928), 1.685, 3.511)
 SPREAD = 3.0
 """The range that is given for triples, from end to end, as a factor."""
 HELD = 1 << 19

@@ -1,0 +1,51 @@
+"""Linked tables on the command line: from a folder to a folder, and what is not there yet says so."""
+
+import pyarrow.csv
+import pytest
+
+
+@pytest.fixture
+def clinic(hedgerow, tmp_path):
+    done = hedgerow("example", "visits", "-o", "clinic", "--rows", 300)
+    assert done.code == 0, done.err
+    return tmp_path
+
+
+def test_from_a_folder_to_a_folder(hedgerow, clinic):
+    done = hedgerow("synth", "clinic", "-s", "clinic.yaml", "-e", 2, "-m", "mst", "-o", "made", "-q")
+    assert done.code == 0, done.err
+    patients, visits = (
+        pyarrow.csv.read_csv(clinic / "made" / f"{each}.csv").to_pandas() for each in ("patients", "visits")
+    )
+    assert patients.id.is_unique
+    assert visits.patient.isin(patients.id).all()
+    assert visits.groupby("patient").size().max() <= 10
+    assert all(days.is_monotonic_increasing for _, days in visits.groupby("patient").day)
+    assert hedgerow("verify", "made.release").code == 0
+    assert hedgerow("sample", "made.release", "-o", "more", "--rows", 20, "-q").code == 0
+    assert pyarrow.csv.read_csv(clinic / "more" / "patients.csv").num_rows == 20
+    for refused in (("sample", "made.release", "-o", "more.csv"), ("ask", "made.release", "SELECT COUNT(*)")):
+        done = hedgerow(*refused)
+        assert done.code == 2
+        assert "not-of-linked-tables" in done.err
+
+
+REFUSED = {
+    ("plan", "-e", 1, "--rows", 100): "not-for-linked-tables",
+    ("synth", "clinic", "-e", 1, "-o", "x.csv"): "output-not-a-folder",
+    ("synth", "clinic", "-e", 1, "-o", "x", "--report", "x.html"): "not-with-tables",
+    ("synth", "clinic", "-e", 1, "-o", "x", "--rows", 3): "not-with-tables",
+    ("synth", "clinic", "-e", 1, "-o", "x", "--dry-run"): "not-for-linked-tables",
+    ("synth", "clinic", "-e", 1, "-o", "x", "-m", "aim"): "method-without-links",
+    ("synth", "nowhere", "-e", 1, "-o", "x"): "no-such-folder",
+}
+
+
+def test_what_is_not_there_is_refused_before_anything_is_spent(hedgerow, clinic):
+    for words, code in REFUSED.items():
+        done = hedgerow(*words, "-s", "clinic.yaml")
+        assert done.code == 2
+        assert code in done.err
+        assert "nothing was spent" in done.err
+    assert not (clinic / "x.release").exists()
+    assert not list(clinic.glob("x/*.csv"))
