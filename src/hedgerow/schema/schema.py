@@ -538,14 +538,14 @@ class Schema(BaseModel):
 
     def with_bought(self, earlier: Schema) -> Schema:
         """The schema with the domains that an earlier release bought, where nothing else that is declared differs."""
-        schema = self
+        found = {}
         for name, _ in self.discoveries:
             known = earlier.columns.get(name)
             if getattr(known, "discovered", False):
                 waits, bought = _column_dict(self.columns[name]), _column_dict(cast("Column", known))
                 if all(bought.get(key) == value for key, value in waits.items()):
-                    schema = schema._with_column(name, {key: bought[key] for key in bought if key != "discovered"})
-        return schema
+                    found[name] = {key: bought[key] for key in bought if key != "discovered"}
+        return self._with_columns(found) if found else self
 
     def _rule_starts(self, column: str) -> list[int]:
         """The steps of a column's first line at which rules tell its numbers apart."""
