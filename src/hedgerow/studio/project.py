@@ -109,7 +109,7 @@ class Project:
             os.close(held)
             raise OptionError(
                 "studio-open",
-                f'a studio has "{self.folder}" open already. Hint: use its page, or end it with Ctrl-C in its terminal.',
+                f'a studio has "{self.folder}" open already. Hint: use its page, or end it by Ctrl-C in its terminal.',
             ) from None
         return held
 
