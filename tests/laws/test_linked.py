@@ -10,10 +10,12 @@ import pytest
 
 import hedgerow
 from hedgerow import Budget, Schema
+from hedgerow.audit.model import tampered
 from hedgerow.audit.replay import Replayed, Violation, replay
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import HedgerowError
 from hedgerow.methods import build
+from hedgerow.models import load
 from hedgerow.private import kinship
 from hedgerow.private.engines import open_tables
 from hedgerow.private.ledger import Ledger
@@ -365,3 +367,36 @@ def test_schemas_read_back() -> None:
     assert Schema.from_dict(whole.to_dict()).to_dict() == whole.to_dict()
     assert "persons.before(age)" in whole.columns
     assert "houses.rows(persons)" in whole.columns
+
+
+def test_a_model_that_was_tampered_with_is_refused_or_draws_its_tables() -> None:
+    release = hedgerow.synthesize(
+        frames(made(60, 3)), Schema.parse(SCHEMA), Budget(4.0), "hedge", unsafe_noise_seed=1, quality=0.0
+    )
+    outcomes = []
+    altered = list(tampered(release.model.state()))
+    for state in altered[:: len(altered) // 150]:
+        try:
+            model = load(release.model.domain, state)
+            other = LinkedRelease(release.schema, model, release.certificate, release.answers)
+            other.refuse_unfit()
+        except HedgerowError:
+            outcomes.append("refused")
+            continue
+        drawn = other.sample(20)
+        assert {name: table.schema for name, table in drawn.items()} == {
+            name: table.schema for name, table in release.sample(1).items()
+        }
+        outcomes.append("drawn")
+    assert {"refused", "drawn"} <= set(outcomes)
+
+
+def test_a_model_of_linked_tables_draws_no_single_table() -> None:
+    release = hedgerow.synthesize(frames(made(20, 3)), Schema.parse(SCHEMA), Budget(4.0), "mst", unsafe_noise_seed=1)
+    with pytest.raises(HedgerowError) as told:
+        Release(release.schema, release.model, release.certificate, release.answers).refuse_unfit()
+    assert told.value.code == "model-without-tables"
+    held = release.model.state().held_by("adjusted", {"marginals": []}, {})
+    with pytest.raises(HedgerowError) as told:
+        load(release.model.domain, held)
+    assert told.value.code == "model-held-links"

@@ -136,6 +136,7 @@ def synth(
     from hedgerow.budget.amounts import Budget
     from hedgerow.methods import DEFAULT
     from hedgerow.private.discovery import SHARE_OF_QUALITY
+    from hedgerow.release.files import named_after
     from hedgerow.run import Outputs, Request
     from hedgerow.schema.presets import find
 
@@ -169,7 +170,7 @@ def synth(
                 if dry_run
                 else Outputs(
                     table=_named(each.named(out)),
-                    release=each.named(release) or _named(each.named(out)).with_suffix(".release"),
+                    release=each.named(release) or named_after(_named(each.named(out)), ".release"),
                     page=each.named(report),
                     key=sign,
                     rows=rows,

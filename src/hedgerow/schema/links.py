@@ -20,10 +20,12 @@ key of the root and all that hangs on it) weigh `parts` together at most, so tha
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from hedgerow.coded.domain import Marginal
 from hedgerow.errors import listing, suggestion
 from hedgerow.schema.calendar import Date
 from hedgerow.schema.explain import key_error, schema_error
@@ -307,6 +309,64 @@ class Tables:
         last = max(owners, key=self.names.index, default=self.root)
         assert owners <= {last, self.links[last].parent}
         return last
+
+
+@dataclass(frozen=True)
+class View:
+    """The attributes that a row of a table is drawn with."""
+
+    own: Marginal
+    """Its own that are drawn; how far it lies from the row before comes first."""
+    order: Marginal
+    """Its own that follow from how far it lies from the row before."""
+    given: Marginal
+    """Those of its parent."""
+    left: str | None
+    """How many rows follow."""
+    earlier: Mapping[str, str]
+    """For some of its own, the attribute that holds what it was in the row before."""
+    step: str | None = None
+
+    @classmethod
+    def of(cls, tables: Tables, name: str, columns: Mapping[str, Marginal]) -> View:
+        aside = frozenset(map(before, columns))
+
+        def held(owner: str) -> list[str]:
+            own = [column for column in columns if column.partition(".")[0] == owner]
+            begins = {start_of(owner, child) for child in tables.children(owner)}
+            return [column for column in own if column not in aside | begins | {left_of(owner)}]
+
+        if name == tables.root:
+            return cls(_attributes(held(name), columns), (), (), None, {})
+        parent, order, step = tables.parent(name), f"{name}.{tables.links[name].order}", step_of(name)
+        own = [column for column in held(name) if column not in (order, step)]
+        above = [column for column in held(parent) if column not in (step_of(parent), rows_of(parent, name))]
+        above += [column for column in [start_of(parent, name)] if column in columns]
+        earlier = {
+            now: then
+            for column in own
+            if before(column) in columns
+            for now, then in zip(columns[column], columns[before(column)], strict=True)
+        }
+        (left,) = columns[left_of(name)]
+        first = columns.get(step, ())
+        return cls(
+            (*first, *_attributes(own, columns)),
+            columns.get(order, ()),
+            _attributes(above, columns),
+            left,
+            earlier,
+            first[0] if first else None,
+        )
+
+    @property
+    def attributes(self) -> Marginal:
+        left = () if self.left is None else (self.left,)
+        return (*self.own, *self.order, *left, *self.earlier.values(), *self.given)
+
+
+def _attributes(names: list[str], columns: Mapping[str, Marginal]) -> Marginal:
+    return tuple(attribute for name in names for attribute in columns[name])
 
 
 def rows_of(table: str, child: str) -> str:
