@@ -260,7 +260,7 @@ class Request:
             raise OptionError(
                 "output-not-a-folder", f'linked tables are written into a folder; "{self.outputs.table}" has an ending.'
             )
-        given = {"--public": self.public, "--rows": rows, "--report": page}
+        given = {"--public": self.public, "--prior": self.prior, "--rows": rows, "--report": page}
         for name, value in given.items():
             if value is not None:
                 raise OptionError("not-with-tables", f"{name} cannot be used with linked tables yet; leave it out.")
