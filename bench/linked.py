@@ -5,8 +5,8 @@
 Players and their batting and fielding seasons (`baseball` in $HEDGEROW_DATA), the unit a player. Total variation
 distances, against the tables as they are bounded: of the number of seasons per player; of every pair of a player's and
 a season's column, the mean; of every column with itself in the next season, the mean; and the Kolmogorov–Smirnov
-distance of the sums of a player's seasons, the mean over the columns that are numbers. Numbers and dates are cut at the
-deciles of the real table, texts are kept to their 30 commonest. Which teams there were is public; the list is read off
+distance of the sums of a player's seasons, the mean over the columns that are numbers; all as `hedgerow evaluate` has
+them. Which teams there were is public; the list is read off
 the rows.
 """
 
@@ -95,75 +95,23 @@ def bounded(table: pd.DataFrame, most: int) -> pd.DataFrame:
     return table[(place >= begins) & (place < begins + most)].reset_index(drop=True)
 
 
-class Cuts:
-    """Columns in cells: numbers and dates by deciles, texts by their commonest."""
-
-    def __init__(self, real: pd.DataFrame, aside: tuple[str, ...]):
-        self._edges: dict[str, Any] = {}
-        self._tops: dict[str, dict[Any, int]] = {}
-        for name in (each for each in real.columns if each not in aside):
-            values = _numbers(name, real[name])
-            if values is None:
-                self._tops[name] = {value: code for code, value in enumerate(real[name].value_counts().index[:30])}
-            else:
-                self._edges[name] = np.unique(np.nanquantile(values, np.arange(1, 10) / 10))
-
-    @property
-    def sums(self) -> list[str]:
-        return [name for name in self._edges if name != ORDER]
-
-    def __call__(self, table: pd.DataFrame) -> dict[str, Any]:
-        found = {}
-        for name, edges in self._edges.items():
-            values = _numbers(name, table[name])
-            found[name] = np.where(np.isnan(values), 30, np.searchsorted(edges, np.nan_to_num(values)))
-        for name, top in self._tops.items():
-            found[name] = np.where(table[name].isna(), 31, table[name].map(top).fillna(30).to_numpy()).astype(int)
-        return found
-
-
-def _numbers(name: str, values: pd.Series[Any]) -> Any:
-    import pandas as pd
-
-    if name.endswith("Date"):
-        days = pd.to_datetime(values, errors="coerce")
-        return np.where(days.isna(), np.nan, days.astype("datetime64[s]").astype("int64") / 86_400)
-    return values.to_numpy(dtype=float) if pd.api.types.is_numeric_dtype(values) else None
-
-
-def distance(first: Any, second: Any) -> float:
-    """Total variation."""
-    size = int(max(first.max(initial=0), second.max(initial=0))) + 1
-    shares = [np.bincount(each, minlength=size) / max(1, len(each)) for each in (first, second)]
-    return float(np.abs(shares[0] - shares[1]).sum() / 2)
-
-
 def figures(players: tuple[pd.DataFrame, pd.DataFrame], seasons: tuple[pd.DataFrame, pd.DataFrame]) -> list[float]:
     """The four figures of a real and a synthetic pair of tables; keys must fit."""
-    from scipy.stats import ks_2samp
+    import hedgerow as hr
+    from hedgerow.private.evaluate import linked
+    from hedgerow.private.sources.source import open_source
 
-    cut_players, cut_seasons = Cuts(players[0], (KEY,)), Cuts(seasons[0], (LINK,))
-    counts, above, own, steps, sums = [], [], [], [], []
-    for parents, children in zip(players, seasons, strict=True):
-        children = children.sort_values([LINK, ORDER], kind="stable").reset_index(drop=True)
-        assert parents[KEY].is_unique, "a key twice"
-        assert children[LINK].isin(parents[KEY]).all(), "an orphan"
-        counts.append(children.groupby(LINK).size().reindex(parents[KEY], fill_value=0).to_numpy())
-        place = parents.reset_index().set_index(KEY)["index"].reindex(children[LINK]).to_numpy()
-        above.append({name: codes[place] for name, codes in cut_players(parents.reset_index(drop=True)).items()})
-        own.append(cut_seasons(children))
-        links = children[LINK].to_numpy()
-        steps.append(np.flatnonzero(links[1:] == links[:-1]))
-        sums.append(children.groupby(LINK)[cut_seasons.sums].sum())
-    pairs = [
-        distance(*(32 * above[side][one] + own[side][other] for side in (0, 1))) for one in above[0] for other in own[0]
-    ]
-    moved = [
-        distance(*(32 * own[side][name][steps[side]] + own[side][name][steps[side] + 1] for side in (0, 1)))
-        for name in own[0]
-    ]
-    apart = [float(ks_2samp(sums[0][name], sums[1][name]).statistic) for name in cut_seasons.sums]
-    return [distance(*counts), float(np.mean(pairs)), float(np.mean(moved)), float(np.mean(apart))]
+    name = "fielding" if "POS" in seasons[0] else "batting"
+    declared = hr.Schema.from_dict(schema(read(), (name,)))
+    families = []
+    for frames in zip(players, seasons, strict=True):
+        sources = {each: open_source(frame) for each, frame in zip(("players", name), frames, strict=True)}
+        found = linked.Read.of(declared, sources)
+        assert not any(count for each in found.misfits().values() for count in each.values()), "a key does not fit"
+        families.append(found.family())
+    assert declared.linked is not None
+    means = linked.means(linked.figures(declared.linked, *families))[name]
+    return [means[figure] or 0.0 for figure in ("children", "parent_pairs", "steps", "sums")]
 
 
 def baselines(players: pd.DataFrame, seasons: pd.DataFrame) -> dict[str, list[float]]:

@@ -76,7 +76,8 @@ def test_every_kind_of_model_keeps_the_laws(kind):
 
 
 def test_the_laws_were_tried_on_every_kind():
-    assert {kind.rpartition(" ")[2] for kind in MODELS} == set(models._KINDS)
+    """But on linked tables, of which a model has no one domain: tests/laws/test_linked.py has theirs."""
+    assert {kind.rpartition(" ")[2] for kind in MODELS} == set(models._KINDS) - {"linked"}
 
 
 def test_tampering_changes_something_and_is_noticed():

@@ -90,11 +90,16 @@ def test_overwrite_never_replaces_a_ledger_a_journal_or_an_input(people):
 
 
 @pytest.mark.parametrize("folder", [".", "..", "/"])
-@pytest.mark.parametrize("command", [SYNTH, ("example", "opm"), ("schema", "draft", "people.parquet")])
-def test_a_folder_is_no_file_to_write(hedgerow, people, command, folder):
-    done = hedgerow(*command, "-o", folder)
-    assert (done.code, done.refusal) == (2, "usage")
-    assert "is a directory" in done.err
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [(SYNTH, "is-a-folder"), (("example", "opm"), "is-a-folder"), (("schema", "draft", "people.parquet"), "usage")],
+)
+def test_a_folder_is_no_file_to_write(hedgerow, people, command, code, folder):
+    (people / "t.csv").mkdir()
+    for given in (folder, "t.csv"):
+        done = hedgerow(*command, "-o", given)
+        assert (done.code, done.refusal) == (2, code)
+        assert "is a folder" in done.err or "is a directory" in done.err
 
 
 SEVERAL = ("synth", "t.csv", "-s", "parameters.json", "-m", "mst", "-o", "out.csv", "-q")

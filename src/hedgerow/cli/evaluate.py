@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -19,8 +19,8 @@ PRIVATE = (
 
 
 def evaluate(
-    real: Annotated[str, typer.Argument(help="The private table.")],
-    synthetic: Annotated[str, typer.Argument(help="The synthetic table.")],
+    real: Annotated[str, typer.Argument(help="The private table; a folder for linked tables.")],
+    synthetic: Annotated[str, typer.Argument(help="The synthetic table; a folder for linked tables.")],
     schema: Annotated[
         list[str],
         typer.Option("-s", "--schema", help="The schema (presets after a file), or the release that holds it."),
@@ -67,14 +67,15 @@ def evaluate(
             check_outputs([(report, PAGE)], inputs, overwrite=overwrite)
         say_what_is_torn(ledger)
         known = words(identifiers or "")
-        chosen = settled_metrics(None if metrics is None else words(metrics), target, known)
+        named = None if metrics is None else words(metrics)
+        chosen = settled_metrics(named, target, known)
     progress = TerminalProgress(Limits(), quiet)
     found = evaluate_tables(
         real,
         synthetic,
         schema[0] if len(schema) == 1 else tuple(schema),
         file=file_keys(file),
-        metrics=list(chosen.values()),
+        metrics=named,
         target=target,
         identifiers=known,
         seed=seed,
@@ -86,6 +87,10 @@ def evaluate(
         print(json.dumps(found | {"phases": progress.phases, "peak_rss_mb": peak_rss_mb()}))
         return
     print(PRIVATE)
+    if "tables" in found:
+        _show_tables(found)
+        _say_page(report)
+        return
     rows = found["rows"]
     sides = f"{counted(rows['real'], 'real row')}, {counted(rows['synthetic'], 'synthetic row')}"
     print(f"{sides}, {counted(found['columns'], 'column')}")
@@ -102,5 +107,25 @@ def evaluate(
     for column, shares in found.get("left_out", {}).items():
         of_real, of_made = percentage(shares["real"]), percentage(shares["synthetic"])
         print(f'left out: {of_real} of the real and {of_made} of the synthetic values of "{column}" do not fit')
+    _say_page(report)
+
+
+def _say_page(report: Path | None) -> None:
     if report is not None:
         print(f"{report}: the page. PRIVATE too, and readable by you alone")
+
+
+def _show_tables(found: dict[str, Any]) -> None:
+    """The figures of linked tables, with what the bound alone and a bootstrap of units come to beside them."""
+    from hedgerow.private.evaluate.linked import FIGURES
+
+    for name, figures in found["tables"].items():
+        real, made = (counted(found["rows"][side][name], f"{side} row") for side in ("real", "synthetic"))
+        misfits = found["misfits"]["synthetic"][name]
+        broken = ", ".join(f"{each} {what}" for what, each in misfits.items())
+        print(visible(f"{name}: {real}, {made} ({broken})" if broken else f"{name}: {real}, {made}"))
+        for figure, about in FIGURES.items():
+            if figure in figures:
+                texts = [about.text(found[side][name][figure]) for side in ("tables", "truncation", "bootstrap")]
+                beside = f"bound alone {texts[1]}, bootstrap {texts[2]}"
+                print(f"  {figure:14} {texts[0]:>8}  {about.meaning}; {beside}")

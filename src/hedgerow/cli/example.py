@@ -26,7 +26,7 @@ def example(
 ) -> None:
     """Write a sample table (made up, so public) and its schema."""
     from hedgerow.errors import OptionError, counted, listing, suggestion
-    from hedgerow.release.files import TABLE_SUFFIXES, whole_file, write_table, writing
+    from hedgerow.release.files import TABLE_SUFFIXES, named_after, whole_file, write_table, writing
     from hedgerow.run.outputs import check_outputs
     from hedgerow.samples import find
 
@@ -34,7 +34,7 @@ def example(
         raise OptionError(
             "unknown-example", f'unknown example "{name}"; examples: {listing(SAMPLES)}.{suggestion(name, SAMPLES)}'
         )
-    schema_path = out.with_suffix(".yaml")
+    schema_path = named_after(out, ".yaml")
     sample = find(name)
     made = sample.generate(rows or sample.ROWS, seed)
     tables = {out: made}

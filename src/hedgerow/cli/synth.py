@@ -136,6 +136,7 @@ def synth(
     from hedgerow.budget.amounts import Budget
     from hedgerow.methods import DEFAULT
     from hedgerow.private.discovery import SHARE_OF_QUALITY
+    from hedgerow.release.files import named_after
     from hedgerow.run import Outputs, Request
     from hedgerow.schema.presets import find
 
@@ -169,7 +170,7 @@ def synth(
                 if dry_run
                 else Outputs(
                     table=_named(each.named(out)),
-                    release=each.named(release) or _named(each.named(out)).with_suffix(".release"),
+                    release=each.named(release) or named_after(_named(each.named(out)), ".release"),
                     page=each.named(report),
                     key=sign,
                     rows=rows,
@@ -334,12 +335,16 @@ def _unfitting(made: Release, epsilon: float) -> list[str]:
     if found is None:
         return []
     rules = rules_by_name(made.schema)
-    said = [
-        f"{each.said} of the rows break {rules[each.column]}; they were recoded, each by itself, to what it allows."
-        if each.column in rules
-        else f'{each.said} of the values of "{each.column}" fit nothing declared; they are {_fate(made, each.column)}.'
-        for each in found.seen
-    ]
+    links = {} if made.schema.linked is None else made.schema.linked.misfits
+    said = []
+    for each in found.seen:
+        if each.column in rules:
+            told = f"of the rows break {rules[each.column]}; they were recoded, each by itself, to what it allows."
+        elif each.column in links:
+            told = f"{links[each.column].what}; {links[each.column].fate}."
+        else:
+            told = f'of the values of "{each.column}" fit nothing declared; they are {_fate(made, each.column)}.'
+        said.append(f"{each.said} {told}")
     if not found.sees(made.schema.max_misfits):
         said.append(
             f"whether more than {100 * made.schema.max_misfits:g} % of a column fits nothing declared cannot be seen "

@@ -87,7 +87,7 @@ class Study:
             for label, entry in _labelled(about.get("tables", {}), "tables").items()
         }
         if not plans or not (named or programs):
-            raise OptionError("bad-plan", "a plan needs tables and methods; nothing was read.")
+            raise OptionError("bad-plan", "a plan needs tables and methods.")
         return cls(plans, about)
 
     @classmethod

@@ -195,6 +195,8 @@ class LinkedModel:
     def from_state(cls, domain: Domain, stored: Stored) -> LinkedModel:
         from hedgerow.models import read
 
+        if stored.is_held:
+            raise ReleaseError("model-held-links", "a model of linked tables cannot be a part of another model.")
         chains = {}
         for number, name in enumerate(stored.texts("tables")):
             view = Domain(domain[each] for each in stored.names(f"attributes{number}", domain))

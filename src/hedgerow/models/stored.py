@@ -199,6 +199,11 @@ class Stored:
         inside = {key.removeprefix(prefix): array for key, array in arrays.items()}
         return Stored(State(kind, about, inside), self.allowance, self._depth + 1)
 
+    @property
+    def is_held(self) -> bool:
+        """Whether the state is that of a model inside another one."""
+        return self._depth > 0
+
     def take(self, *, memory: int = 0, steps: int = 0, rows: int = 0, python: int = 0) -> None:
         """What the model takes beside its rows, what reading it takes, and the steps that each row takes.
 

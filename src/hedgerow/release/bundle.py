@@ -120,6 +120,13 @@ class Release:
         self._encoding: Encoding | None = None
         self._demands: dict[str | None, Demand] = {}
 
+    def refuse_unfit(self) -> None:
+        """Refuses a model that does not draw the columns of the schema: one of linked tables draws their root alone."""
+        if self.model.kind == "linked":
+            raise ReleaseError(
+                "model-without-tables", "the model of the release does not fit the tables of its schema."
+            )
+
     @property
     def encoding(self) -> Encoding:
         if self._encoding is None:
@@ -502,6 +509,7 @@ def verify(
         model = read_model(domain, Stored(State(about["kind"], about["values"], arrays), allowance))
         trust = Trust(tuple(models), memory, tuple(columns))
         release = release_of(schema)(schema, model, Certificate.from_json(stated), answers, signer, trust)
+        release.refuse_unfit()
         _check_nothing_else(members, release)
     except ReleaseError:
         raise

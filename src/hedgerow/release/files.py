@@ -165,15 +165,22 @@ def write_private(path: Path, text: str) -> None:
         partial.write_text(text, encoding="utf-8")
 
 
+def named_after(path: Path, suffix: str) -> Path:
+    """The file that goes beside an output, of the same name with another ending."""
+    if path.name in ("", ".."):
+        raise OptionError("is-a-folder", f'"{path}" is a folder and has no name that others can have; name another.')
+    return path.with_suffix(suffix)
+
+
 def check_writable(path: Path, suffixes: Iterable[str] = ()) -> None:
     """Refuse an output that could not be written, before anything is spent."""
     wanted = tuple(suffixes)
+    if exists(path) and path.is_dir():
+        raise OptionError("is-a-folder", f'"{path}" is a folder; name a file.')
     if wanted and path.suffix not in wanted:
         raise OptionError("unknown-suffix", f'"{path}" must end in one of {listing(wanted)}.')
     probe = _beside(path)
     try:
-        if exists(path) and path.is_dir():
-            raise OptionError("is-a-folder", f'"{path}" is a folder; name a file.')
         clear_unfinished(path)
         try:
             os.close(_locked(probe, 0o600))

@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from hedgerow.coded.domain import CodedTable, Codes, IntArray
-from hedgerow.errors import OptionError
-from hedgerow.models.linked import LinkedModel
+from hedgerow.errors import OptionError, ReleaseError
+from hedgerow.models.linked import Chain, LinkedModel
 from hedgerow.models.model import block_rng
 from hedgerow.release.bundle import MOST_ROWS, Release
 from hedgerow.release.files import write_table
 from hedgerow.schema.arrays import FloatArray
-from hedgerow.schema.links import before, left_of, rows_of, start_of, step_of
+from hedgerow.schema.links import View, before, left_of, rows_of, start_of, step_of
 from hedgerow.schema.ordered import OrderedColumn
 
 if TYPE_CHECKING:
@@ -35,6 +35,27 @@ TRIES = 100
 
 class LinkedRelease(Release):
     """A release of linked tables: `sample` gives a table of each."""
+
+    def refuse_unfit(self) -> None:
+        tables, model = self.schema.linked, self.model
+        assert tables is not None
+        columns = {name: self.encoding.attributes_of(name) for name in self.encoding.columns}
+        views = {name: View.of(tables, name, columns) for name in tables.names}
+        drawn: dict[str, View] = {}
+        for name in tables.names[1:]:
+            start = columns.get(start_of(tables.parent(name), name))
+            if start is not None:
+                drawn[start_of(tables.parent(name), name)] = View(start, (), views[tables.parent(name)].own, None, {})
+            drawn[name] = views[name]
+        if (
+            not isinstance(model, LinkedModel)
+            or set(model.root.domain.names) != set(views[tables.root].own)
+            or list(model.chains) != list(drawn)
+            or not all(_can_draw(model.chains[name], view) for name, view in drawn.items())
+        ):
+            raise ReleaseError(
+                "model-without-tables", "the model of the release does not fit the tables of its schema."
+            )
 
     @property
     def parts(self) -> int:
@@ -123,6 +144,18 @@ def write_tables(folder: Path, release: LinkedRelease, rows: int | None, seed: i
         drawn = (block[name] for block in blocks)
         written[name] = write_table(folder / f"{name}.csv", first, drawn, warning, replace=replace)
     return written
+
+
+def _can_draw(chain: Chain, view: View) -> bool:
+    """Whether a chain draws every attribute of a view once, given what is known by then."""
+    known = {*view.given, *view.earlier.values(), *filter(None, [view.left])}
+    for number, local in enumerate(chain.locals):
+        if (local.attribute == view.step) != (number == 0 and view.step is not None):
+            return False
+        if not set(local.given) <= known:
+            return False
+        known |= {local.attribute, *view.order}
+    return sorted(local.attribute for local in chain.locals) == sorted(view.own)
 
 
 def holds_links(path: Path) -> bool:

@@ -33,8 +33,7 @@ class Prior:
             raise OptionError(
                 "prior-without-guarantee",
                 f'the earlier release "{Path(path).name}" has no guarantee ({release.certificate.void}), so what is '
-                "made with it would have none. Nothing was read or spent. Hint: give a release that was paid for, or "
-                "leave out --prior.",
+                "made with it would have none. Hint: give a release that was paid for, or leave out --prior.",
             )
         return cls(release, hashlib.sha256(Path(path).read_bytes()).hexdigest())
 
@@ -44,7 +43,7 @@ class Prior:
         if lacking:
             raise ReleaseError(
                 "prior-lacks-column",
-                f'the earlier release has no column "{lacking[0]}", which the schema declares. Nothing was spent. '
+                f'the earlier release has no column "{lacking[0]}", which the schema declares. '
                 "Hint: leave out --prior, or release the columns of both years.",
             )
         return self.release.sample()

@@ -32,7 +32,7 @@ from hedgerow.run.outputs import Outputs, check_outputs
 from hedgerow.run.prior import Prior
 from hedgerow.run.run import Run, rehearse
 from hedgerow.schema import Schema
-from hedgerow.schema.fits import rules_by_name
+from hedgerow.schema.fits import looked_at
 from hedgerow.schema.presets import find
 
 
@@ -187,7 +187,7 @@ class Request:
         for name, column in schema.invented.items():
             column.refuse_unready(name)
         for allowed in self.allow_misfits:
-            if allowed not in (*schema.columns, *rules_by_name(schema)):
+            if allowed not in (*schema.columns, *looked_at(schema)):
                 raise OptionError(
                     "unknown-column",
                     f'misfits are allowed in "{allowed}", which is no column.{suggestion(allowed, schema.columns)}',

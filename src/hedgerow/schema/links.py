@@ -11,6 +11,8 @@ are columns of one schema, each named TABLE.COLUMN, with some that nobody wrote 
 | TABLE.step()            | by how much its `order` exceeds that of the row before it; first: null |
 | TABLE.before(COLUMN)    | what COLUMN was in the row before it; first: null                     |
 
+Beside them a first look counts units of which rows are left out: TABLE.orphans(), TABLE.duplicates(), TABLE.beyond().
+
 A question is about the columns of one table, and of its parent: about its *view*. In every view the rows of one unit (a
 key of the root and all that hangs on it) weigh `parts` together at most, so that is what one unit moves.
 """
@@ -18,10 +20,12 @@ key of the root and all that hangs on it) weigh `parts` together at most, so tha
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from hedgerow.coded.domain import Marginal
 from hedgerow.errors import listing, suggestion
 from hedgerow.schema.calendar import Date
 from hedgerow.schema.explain import key_error, schema_error
@@ -179,6 +183,14 @@ def _span(schema: Schema, name: str) -> int:
     return int(column.max - column.min) if isinstance(column, Integer) else int((column.max - column.min).days)
 
 
+class Misfit(NamedTuple):
+    """Units of which some rows are left out: which ones, what became of the rows, and whether it is a mistake."""
+
+    what: str
+    fate: str
+    mistaken: bool = True
+
+
 class Tables:
     """The tables of a schema, the root first and every table after its parent."""
 
@@ -256,6 +268,28 @@ class Tables:
         """The column that names a unit."""
         return f"{self.root}.{self.links[self.root].key}"
 
+    @property
+    def misfits(self) -> dict[str, Misfit]:
+        """What may be wrong with the rows of a unit, by the names under which a look counts such units.
+
+        A row that names no row of a table further down has no unit that it could count in, and is not among them.
+        """
+        found = {}
+        for name, link in self.links.items():
+            if link.parent == self.root:
+                found[orphans_of(name)] = Misfit(
+                    f"units that {name} names and {self.root} lacks", "their rows were left out"
+                )
+            if link.key is not None:
+                found[duplicates_of(name)] = Misfit(
+                    f"units with a key of {name} more than once", "one row of each such key stayed"
+                )
+            if link.parent is not None:
+                found[beyond(name)] = Misfit(
+                    f"units with more rows of {name} than max_per_parent", "the others were left out", mistaken=False
+                )
+        return found
+
     def ids(self, name: str) -> list[str]:
         """The columns of a table that name rows: they are read, never learnt, and made anew."""
         link = self.links[name]
@@ -277,6 +311,64 @@ class Tables:
         return last
 
 
+@dataclass(frozen=True)
+class View:
+    """The attributes that a row of a table is drawn with."""
+
+    own: Marginal
+    """Its own that are drawn; how far it lies from the row before comes first."""
+    order: Marginal
+    """Its own that follow from how far it lies from the row before."""
+    given: Marginal
+    """Those of its parent."""
+    left: str | None
+    """How many rows follow."""
+    earlier: Mapping[str, str]
+    """For some of its own, the attribute that holds what it was in the row before."""
+    step: str | None = None
+
+    @classmethod
+    def of(cls, tables: Tables, name: str, columns: Mapping[str, Marginal]) -> View:
+        aside = frozenset(map(before, columns))
+
+        def held(owner: str) -> list[str]:
+            own = [column for column in columns if column.partition(".")[0] == owner]
+            begins = {start_of(owner, child) for child in tables.children(owner)}
+            return [column for column in own if column not in aside | begins | {left_of(owner)}]
+
+        if name == tables.root:
+            return cls(_attributes(held(name), columns), (), (), None, {})
+        parent, order, step = tables.parent(name), f"{name}.{tables.links[name].order}", step_of(name)
+        own = [column for column in held(name) if column not in (order, step)]
+        above = [column for column in held(parent) if column not in (step_of(parent), rows_of(parent, name))]
+        above += [column for column in [start_of(parent, name)] if column in columns]
+        earlier = {
+            now: then
+            for column in own
+            if before(column) in columns
+            for now, then in zip(columns[column], columns[before(column)], strict=True)
+        }
+        (left,) = columns[left_of(name)]
+        first = columns.get(step, ())
+        return cls(
+            (*first, *_attributes(own, columns)),
+            columns.get(order, ()),
+            _attributes(above, columns),
+            left,
+            earlier,
+            first[0] if first else None,
+        )
+
+    @property
+    def attributes(self) -> Marginal:
+        left = () if self.left is None else (self.left,)
+        return (*self.own, *self.order, *left, *self.earlier.values(), *self.given)
+
+
+def _attributes(names: list[str], columns: Mapping[str, Marginal]) -> Marginal:
+    return tuple(attribute for name in names for attribute in columns[name])
+
+
 def rows_of(table: str, child: str) -> str:
     return f"{table}.rows({child})"
 
@@ -291,6 +383,18 @@ def left_of(table: str) -> str:
 
 def step_of(table: str) -> str:
     return f"{table}.step()"
+
+
+def orphans_of(table: str) -> str:
+    return f"{table}.orphans()"
+
+
+def duplicates_of(table: str) -> str:
+    return f"{table}.duplicates()"
+
+
+def beyond(table: str) -> str:
+    return f"{table}.beyond()"
 
 
 def before(column: str) -> str:

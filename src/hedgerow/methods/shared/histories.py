@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -37,7 +36,7 @@ from hedgerow.models.graphical.estimation import fit_near
 from hedgerow.models.linked import MOST_LOCAL_CELLS, Chain, LinkedModel, Local
 from hedgerow.models.model import Model
 from hedgerow.progress import Progress
-from hedgerow.schema.links import Tables, before, left_of, rows_of, start_of, step_of
+from hedgerow.schema.links import Tables, View, start_of
 
 CHILD_WEIGHT = 3
 """A child table gets so many times the budget of the root."""
@@ -88,64 +87,6 @@ def run(method: Method, tables: Tables, columns: Mapping[str, Marginal], curator
                 spend -= asked
             chains[name] = learnt(views[name], curator, spend, relations, progress)
     return LinkedModel(curator.domain, root, chains)
-
-
-@dataclass(frozen=True)
-class View:
-    """The attributes that a row of a table is drawn with."""
-
-    own: Marginal
-    """Its own that are drawn; how far it lies from the row before comes first."""
-    order: Marginal
-    """Its own that follow from how far it lies from the row before."""
-    given: Marginal
-    """Those of its parent."""
-    left: str | None
-    """How many rows follow."""
-    earlier: Mapping[str, str]
-    """For some of its own, the attribute that holds what it was in the row before."""
-    step: str | None = None
-
-    @classmethod
-    def of(cls, tables: Tables, name: str, columns: Mapping[str, Marginal]) -> View:
-        aside = frozenset(map(before, columns))
-
-        def held(owner: str) -> list[str]:
-            own = [column for column in columns if column.partition(".")[0] == owner]
-            begins = {start_of(owner, child) for child in tables.children(owner)}
-            return [column for column in own if column not in aside | begins | {left_of(owner)}]
-
-        if name == tables.root:
-            return cls(_attributes(held(name), columns), (), (), None, {})
-        parent, order, step = tables.parent(name), f"{name}.{tables.links[name].order}", step_of(name)
-        own = [column for column in held(name) if column not in (order, step)]
-        above = [column for column in held(parent) if column not in (step_of(parent), rows_of(parent, name))]
-        above += [column for column in [start_of(parent, name)] if column in columns]
-        earlier = {
-            now: then
-            for column in own
-            if before(column) in columns
-            for now, then in zip(columns[column], columns[before(column)], strict=True)
-        }
-        (left,) = columns[left_of(name)]
-        first = columns.get(step, ())
-        return cls(
-            (*first, *_attributes(own, columns)),
-            columns.get(order, ()),
-            _attributes(above, columns),
-            left,
-            earlier,
-            first[0] if first else None,
-        )
-
-    @property
-    def attributes(self) -> Marginal:
-        left = () if self.left is None else (self.left,)
-        return (*self.own, *self.order, *left, *self.earlier.values(), *self.given)
-
-
-def _attributes(names: list[str], columns: Mapping[str, Marginal]) -> Marginal:
-    return tuple(attribute for name in names for attribute in columns[name])
 
 
 def learnt(view: View, curator: Curator, spend: Amount, relations: int, progress: Progress) -> Chain:

@@ -20,6 +20,7 @@ from hedgerow.private.exact import Exact, ExactCounts, SparseCounts
 from hedgerow.private.kinship import Kept, kept_rows
 from hedgerow.private.sources.source import BATCH_ROWS, Source, by_person
 from hedgerow.schema import Encoding, Schema
+from hedgerow.schema.fits import MISFIT
 from hedgerow.schema.links import before, left_of, rows_of, start_of, step_of
 from hedgerow.schema.ordered import OrderedColumn
 
@@ -65,6 +66,8 @@ class LinkedEngine:
 
     def _weighed(self, query: Query) -> Exact[ExactCounts]:
         names = query.reads if isinstance(query, MarginalQuery) else tuple(query.sizes)
+        if isinstance(query, MarginalQuery) and names and names[0] in self._tables.misfits:
+            return self._left_out(query, names[0])
         counts: IntArray | None = None
         cells: list[SparseCounts] = []
         for weight, engine in self._views[self._tables.view(names)]:
@@ -83,27 +86,15 @@ class LinkedEngine:
         np.add.at(sums, place, np.concatenate([each.counts for each in cells]))
         return Exact(SparseCounts(every, sums))
 
+    def _left_out(self, query: MarginalQuery, misfit: str) -> Exact[ExactCounts]:
+        """The weight of the units that a look asks for."""
+        units = self._kept[misfit.partition(".")[0]].misfits[misfit]
+        codes = np.zeros(2)
+        codes[MISFIT] = units * self._tables.parts
+        return Exact(query.aggregate(codes).astype(np.int64))
+
     def _load(self) -> None:
-        orders: dict[str, npt.NDArray[np.float64]] = {}
-        for name in self._tables.names:
-            own = [column for column in self._schema.columns if column.partition(".")[0] == name]
-            read = [column.partition(".")[2] for column in own if column not in self._schema.generated]
-            wanted = list(dict.fromkeys([*read, *self._tables.ids(name)]))
-            source = self._sources[name]
-            for each in self._tables.ids(name):
-                source = by_person(source, each)
-            batches = list(source.batches(wanted))
-            for batch in batches:
-                refuse_nested(batch)
-            if not batches:
-                self._read[name] = pa.table({column: pa.array([], pa.string()) for column in wanted})
-            else:
-                self._read[name] = pa.Table.from_batches(batches)
-            order = self._tables.links[name].order
-            if order is not None:
-                column = self._schema.columns[f"{name}.{order}"]
-                assert isinstance(column, OrderedColumn)
-                orders[name] = column.settled(_one(self._read[name].column(order)))[0]
+        self._read, orders = read_tables(self._schema, self._sources)
         self._kept = kept_rows(self._tables, self._read, orders, self._key)
 
     def _coded(self, name: str, encoding: Encoding) -> list[tuple[int, ArrowEngine]]:
@@ -113,7 +104,8 @@ class LinkedEngine:
         blocks = [
             block
             for block in encoding.blocks
-            if all(column.partition(".")[0] in owners for column in block.columns)
+            if block.columns
+            and all(column.partition(".")[0] in owners for column in block.columns)
             and not any(self._of_ancestor(column, name) for column in block.columns)
         ]
         domain = Domain(attribute for block in blocks for attribute in block.attributes)
@@ -202,13 +194,51 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
     return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
 
 
+def read_tables(
+    schema: Schema, sources: Mapping[str, Source]
+) -> tuple[dict[str, pa.Table], dict[str, npt.NDArray[np.float64]]]:
+    """The declared columns and the ids of every table, as they were read, and where the rows of ordered ones stand."""
+    assert schema.linked is not None
+    read: dict[str, pa.Table] = {}
+    orders: dict[str, npt.NDArray[np.float64]] = {}
+    for name in schema.linked.names:
+        own = [column for column in schema.columns if column.partition(".")[0] == name]
+        declared = [column.partition(".")[2] for column in own if column not in schema.generated]
+        wanted = list(dict.fromkeys([*declared, *schema.linked.ids(name)]))
+        source = sources[name]
+        for each in schema.linked.ids(name):
+            source = by_person(source, each)
+        batches = list(source.batches(wanted))
+        for batch in batches:
+            refuse_nested(batch)
+        if not batches:
+            read[name] = pa.table({column: pa.array([], pa.string()) for column in wanted})
+        else:
+            read[name] = pa.Table.from_batches(batches)
+        order = schema.linked.links[name].order
+        if order is not None:
+            column = schema.columns[f"{name}.{order}"]
+            assert isinstance(column, OrderedColumn)
+            orders[name] = column.settled(_one(read[name].column(order)))[0]
+    return read, orders
+
+
 def open_tables(
     table: Any, schema: Schema, *, bounding_key: bytes | None = None, memory: int = 4 << 30
 ) -> LinkedEngine:
     """An engine for linked tables: a folder with a file of each, or a mapping from their names to frames or paths."""
-    from pathlib import Path
-
     from hedgerow.private.sources.source import open_source
+
+    sources = {
+        name: open_source(each, schema.table(name).written, memory=memory)
+        for name, each in named_tables(table, schema).items()
+    }
+    return LinkedEngine(schema, sources, bounding_key=bounding_key, memory=memory // 16)
+
+
+def named_tables(table: Any, schema: Schema) -> dict[str, Any]:
+    """What each of the linked tables is read from: its frame, or its file."""
+    from pathlib import Path
 
     assert schema.linked is not None
     names = schema.linked.names
@@ -216,17 +246,14 @@ def open_tables(
         lacking = [name for name in names if name not in table]
         if lacking:
             raise TableError("missing-table", f'the tables lack "{lacking[0]}"; given: {listing(map(str, table))}.')
-        found = {name: table[name] for name in names}
-    elif isinstance(table, str | Path) and "://" not in str(table):
-        found = {name: _file(Path(table), name) for name in names}
-    else:
-        raise OptionError(
-            "not-linked-tables",
-            "linked tables are a folder with a file for each (FOLDER/TABLE.csv), or a mapping from names to frames. "
-            "Databases are not read for linked tables yet.",
-        )
-    sources = {name: open_source(each, schema.table(name).written, memory=memory) for name, each in found.items()}
-    return LinkedEngine(schema, sources, bounding_key=bounding_key, memory=memory // 16)
+        return {name: table[name] for name in names}
+    if isinstance(table, str | Path) and "://" not in str(table):
+        return {name: _file(Path(table), name) for name in names}
+    raise OptionError(
+        "not-linked-tables",
+        "linked tables are a folder with a file for each (FOLDER/TABLE.csv), or a mapping from names to frames. "
+        "Databases are not read for linked tables yet.",
+    )
 
 
 def _file(folder: Any, name: str) -> Any:

@@ -59,11 +59,15 @@ def evaluate(
     "boosting" need `target`, the column to predict, "apparent_matches" needs `identifiers`, columns that an outsider
     may know), names of others (`package.module:Name`) or `Metric`s. The
     same seed gives the same numbers. A ledger, where one is given, notes the look at exact data before it happens.
-    `report` is a page (.html) to write, marked PRIVATE and readable by its owner alone.
+    `report` is a page (.html) to write, marked PRIVATE and readable by its owner alone. Of linked tables both are
+    folders, or mappings from names to frames, and the figures are others (`hedgerow.private.evaluate.linked`).
     """
     with unread():
-        chosen = list(settled_metrics(metrics, target, identifiers).values())
         settled = _settled(schema).with_file(file or {})
+    if settled.linked is not None:
+        return _linked(real, synthetic, settled, metrics, target, identifiers, seed, ledger, report, progress)
+    with unread():
+        chosen = list(settled_metrics(metrics, target, identifiers).values())
         waiting = [name for name, _ in settled.discoveries]
         encoding = settled.with_stand_ins(1).encoding()
         for column in (*identifiers, *([] if target is None else [target])):
@@ -74,10 +78,7 @@ def evaluate(
             real = real.read_all()  # a reader can be read once, and is looked at for its cells first
         opened = {"real": open_source(real, settled.written), "synthetic": open_synthetic(synthetic)}
         sources = {what: with_columns_of(encoding, source, what) for what, source in opened.items()}
-    if ledger is not None:
-        from hedgerow.private.ledger import note_exact_access
-
-        note_exact_access(ledger, "evaluate")
+    _noted(ledger)
     progress = progress or Progress()
     with_values = report is not None or look_at_values(chosen)
     if waiting:
@@ -108,6 +109,40 @@ def evaluate(
         with progress.phase("draw the page"):
             write_report(Path(report), comparison, found, shown_figures(chosen))
     return found
+
+
+def _noted(ledger: str | Path | None) -> None:
+    """The look at exact data, in the ledger, where one is given."""
+    if ledger is not None:
+        from hedgerow.private.ledger import note_exact_access
+
+        note_exact_access(ledger, "evaluate")
+
+
+def _linked(
+    real: Any,
+    synthetic: Any,
+    schema: Schema,
+    metrics: Sequence[str | Metric] | None,
+    target: str | None,
+    identifiers: Sequence[str],
+    seed: int,
+    ledger: str | Path | None,
+    report: str | Path | None,
+    progress: Progress | None,
+) -> dict[str, Any]:
+    """Linked tables have figures of their own."""
+    from hedgerow.private.evaluate import linked
+
+    with unread():
+        for option, given in (("metrics", metrics), ("target", target), ("identifiers", identifiers)):
+            if given:
+                raise OptionError("not-with-tables", f"--{option} cannot be used with linked tables yet; leave it out.")
+        if report is not None:
+            check_writable(Path(report), (".html",))
+        opened = linked.sources(real, schema, "real"), linked.sources(synthetic, schema, "synthetic")
+    _noted(ledger)
+    return linked.evaluate(schema, *opened, seed, None if report is None else Path(report), progress or Progress())
 
 
 def look_at_values(metrics: Iterable[Metric]) -> bool:
@@ -255,7 +290,6 @@ def _settled(schema: Schema | str | Path | Sequence[str | Path]) -> Schema:
     if not isinstance(schema, Schema):
         of_release = isinstance(schema, str | Path) and Path(schema).suffix == ".release"
         schema = _release_schema(str(schema)) if of_release else Schema.load(schema)
-    schema.unlinked("evaluate")
     try:
         schema.with_stand_ins(1).encoding()
     except SchemaError as problem:
