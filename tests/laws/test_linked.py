@@ -11,6 +11,7 @@ import pytest
 import hedgerow
 from hedgerow import Budget, Schema
 from hedgerow.audit.model import tampered
+from hedgerow.audit.mutants import bounded_after_joining
 from hedgerow.audit.replay import Replayed, Violation, replay
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import HedgerowError
@@ -117,7 +118,7 @@ def replayed(method: str, unit: Tables, budget: Budget, seed: int = 1) -> Replay
     def on(tables: Tables) -> Any:
         def run(mechanisms: Randomizer) -> Release:
             engine = open_tables(frames(tables), schema, bounding_key=key)
-            return Run(schema, budget, build(method), 0, Progress()).release(engine, mechanisms)
+            return Run(schema, budget, build(method), 0, Progress(), quality=0.05).release(engine, mechanisms)
 
         return run
 
@@ -145,22 +146,8 @@ def test_rows_that_hang_on_nothing_change_nothing() -> None:
     assert max(replayed("hedge", unlinked, Budget(2.0, 1e-6)).ratios) == 0
 
 
-def test_a_mutant_that_bounds_after_weighing_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows that are joined first and bounded afterwards weigh as if they were few."""
-    kept = kinship.kept_rows
-
-    def unbounded(tables: Any, *rest: Any) -> Any:
-        loose = Schema.parse(SCHEMA.replace("max_per_parent: 3", "max_per_parent: 90")).linked
-        assert loose is not None
-        loose.parts = tables.parts
-        found = kept(loose, *rest)
-        for name, each in found.items():
-            object.__setattr__(each, "weight", np.maximum(each.weight, tables.parts // tables.most_rows[name]))
-            object.__setattr__(each, "left", np.minimum(each.left, 2))
-        return found
-
-    monkeypatch.setattr("hedgerow.private.engines.linked.kept_rows", unbounded)
-    with pytest.raises(Violation, match="neighbours differ by"):
+def test_a_mutant_that_bounds_after_joining_is_caught() -> None:
+    with bounded_after_joining(build("mst")), pytest.raises(Violation, match="neighbours differ by"):
         replayed("mst", UNITS["more than the bound"], Budget(2.0, 1e-6))
 
 
@@ -182,6 +169,26 @@ def test_what_comes_back_hangs_together(tmp_path: Any) -> None:
     loaded, _ = verify(tmp_path / "r.release")
     again = loaded.sample(200, seed=4)
     assert all(again[name].equals(release.sample(200, seed=4)[name]) for name in again)
+
+
+def test_the_distances_of_linked_tables_are_measured() -> None:
+    """Against what the drawn tables truly are; every kind of distance is asked, and no other column."""
+    schema, tables, budget = Schema.parse(SCHEMA), frames(families(80)), Budget(1e5, 1e-6)
+    release = hedgerow.synthesize(tables, schema, budget, "independent", seed=3)
+    assert release.certificate.charges[-1].purpose == "quality"
+    assert release.certificate.drawn == {"rows": 80, "seed": 3}
+    quality = release.quality
+    assert quality is not None
+    asked = [frozenset(each.attributes) for each in (*quality.columns, *quality.pairs)]
+    assert {"houses.rows(persons)"} in asked
+    assert {"visits.kind", "visits.before(kind)"} in asked
+    assert {"persons.sex", "visits.kind"} in asked
+    assert not any("left()" in name or "start(" in name for names in asked for name in names)
+    regions = {each.attributes: each.value for each in quality.columns}[("houses.region",)]
+    drawn = release.sample(80, seed=3)["houses"].column("region").to_numpy()
+    truth = np.abs(np.bincount(drawn, minlength=4) - 20).sum() / 160
+    assert regions == pytest.approx(truth, abs=0.01)
+    assert hedgerow.synthesize(tables, schema, budget, "independent", quality=0.0).quality is None
 
 
 def test_which_rows_stay_depends_on_their_own_unit_alone() -> None:
@@ -305,6 +312,13 @@ def test_links_that_do_not_fit_are_left_out_and_told_with_noise(kind: str, tmp_p
     drawn = {name: table.to_pandas() for name, table in release.sample(30).items()}
     assert drawn["persons"].house.isin(drawn["houses"].id).all()
     assert drawn["visits"].person.isin(drawn["persons"].pid).all()
+
+
+def test_an_empty_table_is_read_whatever_its_parents_keys_are() -> None:
+    tables = frames({**families(5), "persons": [], "visits": []})
+    numbered = pa.table({"id": pa.array(range(5), pa.int64()), "region": tables["houses"].column("region")})
+    release = hedgerow.synthesize({**tables, "houses": numbered}, Schema.parse(SCHEMA), Budget(1.0, 1e-6), "mst")
+    assert release.guarantee is not None
 
 
 def test_many_orphans_stop_the_run_unless_they_are_meant(tmp_path: Any) -> None:

@@ -212,7 +212,8 @@ def read_tables(
         for batch in batches:
             refuse_nested(batch)
         if not batches:
-            read[name] = pa.table({column: pa.array([], pa.string()) for column in wanted})
+            ids = schema.linked.ids(name)  # of no row, so of no type: they may be compared with any
+            read[name] = pa.table({each: pa.array([], pa.null() if each in ids else pa.string()) for each in wanted})
         else:
             read[name] = pa.Table.from_batches(batches)
         order = schema.linked.links[name].order
