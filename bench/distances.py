@@ -28,6 +28,7 @@ RESULTS = ROOT / "bench" / "distances.json"
 PAGE = ROOT / "docs" / "studies" / "distances.md"
 LEVEL, REACH = 0.9, 1.6448536269514722
 """Noise is within so many standard deviations with that probability."""
+KINDS = ("columns", "pairs", "mean of pairs", "worst pair")
 
 
 def beside(name: str, paths: list[str]) -> dict[str, Any]:
@@ -40,7 +41,7 @@ def beside(name: str, paths: list[str]) -> dict[str, Any]:
 
     rows, _ = few(name)
     table = pa.Table.from_pandas(rows, preserve_index=False)
-    found = {"columns": [0, 0, 0], "pairs": [0, 0, 0], "mean of pairs": [0, 0, 0], "worst pair": [0, 0, 0]}
+    found = {kind: [0, 0, 0] for kind in KINDS}
     noises = []
     for path in paths:
         release = hr.Release.load(path)
@@ -131,7 +132,7 @@ def page(results: dict[str, Any]) -> str:
         f"({100 * LEVEL:.0f} % are to be; of the worst pair at least). δ = {DELTA:g}, 5 % of the budget. Written by",
         "`python -m bench.distances`.",
         "",
-        "| table | ε | releases | noise of a pair | columns | pairs | mean of pairs | worst pair |",
+        "| table | ε | releases | noise of a pair | " + " | ".join(KINDS) + " |",
         "|---|---|---|---|---|---|---|---|",
     ]
     sums: dict[str, np.ndarray] = {}
@@ -142,7 +143,8 @@ def page(results: dict[str, Any]) -> str:
             continue
         name, epsilon = key.split("|")
         cells = []
-        for kind, held in about["found"].items():
+        for kind in KINDS:
+            held = about["found"][kind]
             sums[kind] = sums.get(kind, np.zeros(3, dtype=int)) + np.array(held)
             cells.append(_said(held, bound_alone=kind == "worst pair"))
         lines.append(

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hedgerow.audit.game import CANARY, ROWS, Side, play
+from hedgerow.audit.game import CANARY, ROWS, Side, play, reached_by
 from hedgerow.methods.independent import Independent
 from hedgerow.private.engines import open_engine
 
@@ -56,7 +56,10 @@ def game(absent, present, expected, memory=HERE):
     """Play with the two tables; `expected` is how the canary would move the counts if the attack worked."""
     engines = [Once(open_engine(table, memory=memory)) for table in (absent, present)]
     before = [(BYSTANDER, ROWS)]
-    sides = [Side(lambda: engines[0], before), Side(lambda: engines[1], [*before, *expected])]
+    sides = [
+        Side(lambda: engines[0], reached_by(before)),
+        Side(lambda: engines[1], reached_by([*before, *expected])),
+    ]
     return play(Independent(), RUNS, sides=sides)
 
 

@@ -11,12 +11,15 @@ import pytest
 import hedgerow
 from hedgerow import Budget, Schema
 from hedgerow.audit.model import tampered
+from hedgerow.audit.mutants import bounded_after_joining
 from hedgerow.audit.replay import Replayed, Violation, replay
+from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import HedgerowError
 from hedgerow.methods import build
 from hedgerow.models import load
 from hedgerow.private import kinship
 from hedgerow.private.engines import open_tables
+from hedgerow.private.ledger import Ledger
 from hedgerow.private.mechanisms import Randomizer
 from hedgerow.progress import Progress
 from hedgerow.release.bundle import Release, verify
@@ -115,7 +118,7 @@ def replayed(method: str, unit: Tables, budget: Budget, seed: int = 1) -> Replay
     def on(tables: Tables) -> Any:
         def run(mechanisms: Randomizer) -> Release:
             engine = open_tables(frames(tables), schema, bounding_key=key)
-            return Run(schema, budget, build(method), 0, Progress()).release(engine, mechanisms)
+            return Run(schema, budget, build(method), 0, Progress(), quality=0.05).release(engine, mechanisms)
 
         return run
 
@@ -136,27 +139,15 @@ def test_a_unit_moves_no_more_where_delta_is_0() -> None:
 
 
 def test_rows_that_hang_on_nothing_change_nothing() -> None:
-    assert max(replayed("hedge", UNITS["orphans alone"], Budget(2.0, 1e-6)).ratios) == 0
+    looked, *asked = replayed("hedge", UNITS["orphans alone"], Budget(2.0, 1e-6)).ratios
+    assert looked > 0, "orphans show in the look"
+    assert max(asked) == 0
     unlinked: Tables = {"persons": [(None, None, "f", 3)] * 5, "visits": [(None, "2020-01-01", "long")] * 5}
     assert max(replayed("hedge", unlinked, Budget(2.0, 1e-6)).ratios) == 0
 
 
-def test_a_mutant_that_bounds_after_weighing_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows that are joined first and bounded afterwards weigh as if they were few."""
-    kept = kinship.kept_rows
-
-    def unbounded(tables: Any, *rest: Any) -> Any:
-        loose = Schema.parse(SCHEMA.replace("max_per_parent: 3", "max_per_parent: 90")).linked
-        assert loose is not None
-        loose.parts = tables.parts
-        found = kept(loose, *rest)
-        for name, each in found.items():
-            object.__setattr__(each, "weight", np.maximum(each.weight, tables.parts // tables.most_rows[name]))
-            object.__setattr__(each, "left", np.minimum(each.left, 2))
-        return found
-
-    monkeypatch.setattr("hedgerow.private.engines.linked.kept_rows", unbounded)
-    with pytest.raises(Violation, match="neighbours differ by"):
+def test_a_mutant_that_bounds_after_joining_is_caught() -> None:
+    with bounded_after_joining(build("mst")), pytest.raises(Violation, match="neighbours differ by"):
         replayed("mst", UNITS["more than the bound"], Budget(2.0, 1e-6))
 
 
@@ -178,6 +169,26 @@ def test_what_comes_back_hangs_together(tmp_path: Any) -> None:
     loaded, _ = verify(tmp_path / "r.release")
     again = loaded.sample(200, seed=4)
     assert all(again[name].equals(release.sample(200, seed=4)[name]) for name in again)
+
+
+def test_the_distances_of_linked_tables_are_measured() -> None:
+    """Against what the drawn tables truly are; every kind of distance is asked, and no other column."""
+    schema, tables, budget = Schema.parse(SCHEMA), frames(families(80)), Budget(1e5, 1e-6)
+    release = hedgerow.synthesize(tables, schema, budget, "independent", seed=3)
+    assert release.certificate.charges[-1].purpose == "quality"
+    assert release.certificate.drawn == {"rows": 80, "seed": 3}
+    quality = release.quality
+    assert quality is not None
+    asked = [frozenset(each.attributes) for each in (*quality.columns, *quality.pairs)]
+    assert {"houses.rows(persons)"} in asked
+    assert {"visits.kind", "visits.before(kind)"} in asked
+    assert {"persons.sex", "visits.kind"} in asked
+    assert not any("left()" in name or "start(" in name for names in asked for name in names)
+    regions = {each.attributes: each.value for each in quality.columns}[("houses.region",)]
+    drawn = release.sample(80, seed=3)["houses"].column("region").to_numpy()
+    truth = np.abs(np.bincount(drawn, minlength=4) - 20).sum() / 160
+    assert regions == pytest.approx(truth, abs=0.01)
+    assert hedgerow.synthesize(tables, schema, budget, "independent", quality=0.0).quality is None
 
 
 def test_which_rows_stay_depends_on_their_own_unit_alone() -> None:
@@ -236,21 +247,123 @@ def test_what_cannot_be_meant_is_refused(code: str) -> None:
     assert caught.value.code == code
 
 
-def test_links_that_do_not_fit_are_left_out_and_nothing_tells() -> None:
-    """Orphans, null links, two keys, an empty child, a parent with very many children: no error, the same budget."""
-    tables = made(40, 5)
-    tables["persons"] += [("px", "nobody", "f", 1), ("py", None, "m", 2), ("h0p0", "h0", "m", 2)]
-    tables["houses"] += [("h0", 3), (None, 2)]
-    tables["visits"] += [("h1p0", "2020-01-05", "long")] * 20_000
-    spent = set()
-    for each in (tables, {**tables, "visits": []}, {name: [] for name in NAMES}):
-        release = hedgerow.synthesize(frames(each), Schema.parse(SCHEMA), Budget(1.0, 1e-6), "mst")
-        assert release.guarantee is not None
-        assert release.guarantee.epsilon <= 1.0
-        assert release.certificate.unit == "unit"
-        spent.add(release.certificate.whole)
-        assert set(release.sample(20)) == set(NAMES)
-    assert len(spent) == 1
+def families(count: int) -> Tables:
+    """Houses with one person each, who has one visit."""
+    every = range(count)
+    return {
+        "houses": [(f"h{each}", each % 4) for each in every],
+        "persons": [(f"p{each}", f"h{each}", "f", 3) for each in every],
+        "visits": [(f"p{each}", DAYS[each], "long") for each in every],
+    }
+
+
+AWKWARD: dict[str, tuple[Tables, dict[str, float]]] = {
+    "orphans": (
+        {
+            "persons": [(f"q{each // 2}", f"x{each // 4}", "f", 3) for each in range(20)],
+            "visits": [("q1", DAYS[0], "odd")],
+        },
+        {"persons.orphans()": 0.1},
+    ),
+    "orphans further down": ({"visits": [(f"nobody{each}", DAYS[0], "long") for each in range(30)]}, {}),
+    "keys of the root twice": (
+        {"houses": [(f"h{each % 5}", 1) for each in range(15)]},
+        {"houses.duplicates()": 0.1},
+    ),
+    "keys further down twice": (
+        {"persons": [("p1", "h1", "m", 4), ("p1", "h1", "m", 5), ("p2", "h2", "m", 5)]},
+        {"persons.duplicates()": 0.04},
+    ),
+    "a key in two units": ({"persons": [("p1", "h2", "m", 4)]}, {}),
+    "null links": (
+        {
+            "houses": [(None, 2)] * 20,
+            "persons": [(f"n{each}", None, "m", 4) for each in range(20)],
+            "visits": [(None, DAYS[0], "long")] * 20,
+        },
+        {},
+    ),
+    "beyond the bound": (
+        {"persons": [(f"q{each}", f"h{each % 10}", "f", 3) for each in range(30)]},
+        {"persons.beyond()": 0.2},
+    ),
+    "a parent with very many children": ({"visits": [("p1", DAYS[0], "long")] * 1_000_000}, {"visits.beyond()": 0.02}),
+    "an empty child table": ({}, {}),
+}
+
+
+@pytest.mark.parametrize("kind", AWKWARD)
+def test_links_that_do_not_fit_are_left_out_and_told_with_noise(kind: str, tmp_path: Any) -> None:
+    """No error, the budget that was asked for, and a look that says how many units it concerns."""
+    added, expected = AWKWARD[kind]
+    tables = {name: [*rows, *added.get(name, [])] for name, rows in families(50).items()}
+    if kind == "an empty child table":
+        tables["visits"] = []
+    schema, budget, books = Schema.parse(SCHEMA), Budget(1e5, 1e-6), tmp_path / "books"
+    assert schema.linked is not None
+    ledger = Ledger.create(books, "houses", Budget(2e5, 1e-6))
+    release = hedgerow.synthesize(frames(tables), schema, budget, "independent", ledger=books)
+    assert release.certificate.unit == "unit"
+    assert ledger.spent() == release.certificate.whole
+    assert release.misfits is not None
+    assert release.misfits.noise < 0.002
+    told = {each.column: each.share for each in release.misfits.columns if each.column in schema.linked.misfits}
+    assert told == pytest.approx(dict.fromkeys(schema.linked.misfits, 0.0) | expected, abs=0.015)
+    drawn = {name: table.to_pandas() for name, table in release.sample(30).items()}
+    assert drawn["persons"].house.isin(drawn["houses"].id).all()
+    assert drawn["visits"].person.isin(drawn["persons"].pid).all()
+
+
+def test_an_empty_table_is_read_whatever_its_parents_keys_are() -> None:
+    tables = frames({**families(5), "persons": [], "visits": []})
+    numbered = pa.table({"id": pa.array(range(5), pa.int64()), "region": tables["houses"].column("region")})
+    release = hedgerow.synthesize({**tables, "houses": numbered}, Schema.parse(SCHEMA), Budget(1.0, 1e-6), "mst")
+    assert release.guarantee is not None
+
+
+def test_many_orphans_stop_the_run_unless_they_are_meant(tmp_path: Any) -> None:
+    tables = families(50)
+    tables["houses"] = tables["houses"][:25]
+    ledger = Ledger.create(tmp_path / "books", "houses", Budget(100.0, 1e-6))
+
+    def run(**named: Any) -> Any:
+        return hedgerow.synthesize(
+            frames(tables), Schema.parse(SCHEMA), Budget(50.0, 1e-6), "independent", ledger=tmp_path / "books", **named
+        )
+
+    with pytest.raises(HedgerowError, match="units that persons names and houses lacks") as caught:
+        run()
+    assert caught.value.code == "misfits"
+    looked = ledger.spent()
+    assert len(ledger.entries()) == 2, "the look is paid for, and nothing else"
+    release = run(allow_misfits=["persons.orphans()"])
+    assert ledger.spent() == looked + release.certificate.whole
+
+
+def test_a_table_may_be_declared_before_its_parent() -> None:
+    """In the schema above it is; which table is read first decides nothing."""
+    data = Schema.parse(SCHEMA).to_dict()
+    assert next(iter(data["tables"])) == "visits"
+    turned = Schema.from_dict({**data, "tables": dict(reversed(data["tables"].items()))})
+    key, tables = b"the same for both", frames(made(20, 1))
+    counts = []
+    for schema in (Schema.from_dict(data), turned):
+        engine = open_tables(tables, schema, bounding_key=key)
+        encoding = schema.with_histories().encoding()
+        engine.prepare(encoding)
+        asked = [MarginalQuery(encoding.domain, (name,)) for name in sorted(encoding.domain.names)]
+        counts.append([exact.opened().tolist() for exact in engine.count(asked)])  # type: ignore[union-attr]
+    assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize("code", ["cyclic-links", "second-link"])
+def test_what_is_refused_costs_nothing(code: str, tmp_path: Any) -> None:
+    ledger = Ledger.create(tmp_path / "books", "houses", Budget(100.0, 1e-6))
+    (tmp_path / "s.yaml").write_text(BAD[code])
+    with pytest.raises(HedgerowError) as caught:
+        hedgerow.synthesize(frames(made(5, 1)), tmp_path / "s.yaml", Budget(1.0, 1e-6), ledger=tmp_path / "books")
+    assert caught.value.code == code
+    assert len(ledger.entries()) == 1, "nothing but how it was opened"
 
 
 def test_methods_without_links_say_so_before_spending(tmp_path: Any) -> None:

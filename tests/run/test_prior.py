@@ -113,3 +113,19 @@ def test_a_certificate_that_names_no_release_is_refused(earlier):
     for changed in ({"sha256": "x"}, {"sha256": "0" * 64, "epsilon": 1.0, "delta": 0.0, "more": 1}):
         with pytest.raises((hr.HedgerowError, KeyError)):
             Certificate.from_json({**stated, "prior": changed})
+
+
+def test_linked_tables_start_from_nothing(earlier):
+    linked = """
+tables:
+  homes: {key: id, columns: {size: {type: code, size: 4}}}
+  people: {parent: homes, link: home, max_per_parent: 2, columns: {sex: {type: code, size: 2}}}
+"""
+    with refused("not-with-tables"):
+        hr.synthesize({}, hr.Schema.parse(linked), hr.Budget(1.0, 1e-6), "mst", prior=earlier)
+
+
+def test_values_are_discovered_anew(earlier):
+    """There may be new ones this year, and a list that lacks them would make misfits of them."""
+    made = this_year(earlier, SCHEMA.replace("values: [a, b, c]", "values: private"), unsafe_noise_seed=1)
+    assert made.certificate.discovered == ("kind",)

@@ -73,12 +73,16 @@ class Verdict:
         return self.runs >= RUNS
 
 
+Expected = Callable[[Query], Mapping[int, int]]
+"""What is expected to be counted in the cells of a query."""
+
+
 @dataclass(frozen=True)
 class Side:
-    """A table that may be the one, behind an engine for each run, and how often its rows are expected to be counted."""
+    """A table that may be the one, behind an engine for each run, and what is expected to be counted of it."""
 
     engine: Callable[[], Engine]
-    expected: Sequence[tuple[Mapping[str, int], int]]
+    expected: Expected
 
 
 def play(
@@ -86,6 +90,7 @@ def play(
     runs: int = RUNS,
     on_run: Callable[[], None] = lambda: None,
     sides: Sequence[Side] | None = None,
+    schema: Schema = SCHEMA,
 ) -> Verdict:
     """Play it with `runs` runs on either side, at μ = 2: nobody or the canary alone, unless other sides are given."""
     budget = Budget(gdp_epsilon(MU, 1e-9), 1e-9)
@@ -95,7 +100,7 @@ def play(
     for side in (absent, present):
         seen = np.empty(runs)
         for number in range(runs):
-            release = Run(SCHEMA, budget, method, number, Progress()).release(side.engine(), Mechanisms())
+            release = Run(schema, budget, method, number, Progress()).release(side.engine(), Mechanisms())
             seen[number] = log_likelihood_ratio(release, absent.expected, present.expected)
             assert release.guarantee is not None
             claim = max(claim, release.guarantee.mu)
@@ -109,39 +114,53 @@ def _side(people: int) -> Side:
     rows = people * ROWS
     columns = {name: pa.array([code] * rows, pa.int64()) for name, code in CANARY.items()}
     table = pa.table({"id": pa.array(["canary"] * rows, pa.string()), **columns})
-    return Side(lambda: open_engine(table), [(CANARY, rows)])
+    return Side(lambda: open_engine(table), reached_by([(CANARY, rows)]))
 
 
-def log_likelihood_ratio(
-    release: Release, absent: Sequence[tuple[Mapping[str, int], int]], present: Sequence[tuple[Mapping[str, int], int]]
-) -> float:
-    """log P(counts | these rows are counted) − log P(counts | those are), for Gaussian noise.
+def log_likelihood_ratio(release: Release, absent: Expected, present: Expected) -> float:
+    """log P(counts | this is counted) − log P(counts | that is), for Gaussian noise.
 
-    Choices and noisy scores are left out: what they tell only makes the certified leak smaller than the true one.
+    Choices, noisy scores and the look are left out: what they tell only makes the certified leak smaller than the true
+    one.
     """
     ratio = 0.0
-    for answer in release.answers:
-        for measurement in answer.measurements:
-            before, after = (_expected(measurement.query, side) for side in (absent, present))
-            for cell in before.keys() | after.keys():
-                if measurement.kept is None:
-                    value = float(measurement.values[cell])
-                else:  # a cell that did not survive was small
-                    value = float(measurement.values[measurement.kept == cell].sum())
-                moved, middle = after[cell] - before[cell], (after[cell] + before[cell]) / 2
-                ratio += moved * (value - middle) / measurement.noise.scale**2
+    for measurement in release.measurements:
+        before, after = (side(measurement.query) for side in (absent, present))
+        for cell in before.keys() | after.keys():
+            if measurement.kept is None:
+                value = float(measurement.values[cell])
+            else:  # a cell that did not survive was small
+                value = float(measurement.values[measurement.kept == cell].sum())
+            less, more = before.get(cell, 0), after.get(cell, 0)
+            ratio += (more - less) * (value - (more + less) / 2) / measurement.noise.scale**2
     return ratio
 
 
-def _expected(query: Query, rows: Sequence[tuple[Mapping[str, int], int]]) -> Counter[int]:
-    """How many of the rows reach each cell."""
-    counts: Counter[int] = Counter()
-    for codes, times in rows:
-        row: CodedTable = {name: np.array([code], dtype=np.uint8) for name, code in codes.items()}
-        cell = int(reference_cells(query, row)[0])
-        if cell >= 0:
-            counts[cell] += times
-    return counts
+def reached_by(rows: Sequence[tuple[Mapping[str, int], int]]) -> Expected:
+    """How many of some rows reach each cell: codes, and how often there is such a row."""
+
+    def expected(query: Query) -> Counter[int]:
+        counts: Counter[int] = Counter()
+        for codes, times in rows:
+            row: CodedTable = {name: np.array([code], dtype=np.uint8) for name, code in codes.items()}
+            cell = int(reference_cells(query, row)[0])
+            if cell >= 0:
+                counts[cell] += times
+        return counts
+
+    return expected
+
+
+def counted_by(engine: Engine) -> Expected:
+    """What a prepared engine counts itself: an opponent knows what is done with the rows, right or wrong."""
+
+    def expected(query: Query) -> dict[int, int]:
+        (exact,) = engine.count([query])
+        found = exact.opened()
+        assert isinstance(found, np.ndarray)
+        return {cell: int(found[cell]) for cell in np.flatnonzero(found).tolist()}
+
+    return expected
 
 
 def certified(absent: Counts, present: Counts, false_alarm: float = FALSE_ALARM) -> float:

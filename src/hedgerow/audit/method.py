@@ -28,6 +28,8 @@ from hedgerow.schema import Schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from hedgerow.run.prior import Prior
+
 SCHEMA = """
 dataset: audit
 person: id
@@ -111,22 +113,31 @@ def _ids(persons: Sequence[int | None], number: int) -> pa.Array:
     return pa.array([None if person is None else name(person) for person in persons], kind)
 
 
-def check_method(method: Method, count: int = len(KINDS), seed: int = 0) -> None:
+def check_method(method: Method, count: int = len(KINDS), seed: int = 0, *, public: Any = None) -> None:
     """Raise Violation unless the method keeps every law, under δ > 0 and under δ = 0.
 
     It spends its budget to the last unit; what it returns is a model (marginals, rows, a state that reads back);
     its release verifies; the noise that it got is the noise that it was charged for; and `count` replays on
-    neighbouring tables, the kinds in turn, find no difference, at least one of them attaining the sensitivity.
+    neighbouring tables, the kinds in turn, find no difference, at least one of them attaining the sensitivity. A method
+    that learns from a public table is checked with one, of the columns of `SCHEMA`.
     """
     for budget in BUDGETS:
-        replays = [replay_pair(method, budget, pair) for pair in pairs(count, seed)]
+        replays = [replay_pair(method, budget, pair, public=public) for pair in pairs(count, seed)]
         check_release(replays[0].release)
         check_drawn_noise([call for replayed in replays for call in replayed.recorded])
         if max(ratio for replayed in replays for ratio in _attained(replayed)) < 0.999:
             raise Violation("no pair of neighbours reached the declared sensitivity; the replay may be blind.")
 
 
-def replay_pair(method: Method, budget: Budget, pair: Pair, schema: str = SCHEMA) -> Replayed:
+def replay_pair(
+    method: Method,
+    budget: Budget,
+    pair: Pair,
+    schema: str = SCHEMA,
+    *,
+    public: Any = None,
+    prior: Prior | None = None,
+) -> Replayed:
     """Replay one pair. Both runs bound contributions with one key, as one person's rows must not move another's."""
     parsed = Schema.parse(schema)
     key = b"the same key for both neighbours"
@@ -134,7 +145,7 @@ def replay_pair(method: Method, budget: Budget, pair: Pair, schema: str = SCHEMA
     def on(table: pa.Table) -> Any:
         def run(mechanisms: Randomizer) -> Release:
             engine = open_engine(table, bounding_key=key)
-            return Run(parsed, budget, method, 0, Progress()).release(engine, mechanisms)
+            return Run(parsed, budget, method, 0, Progress(), public, prior=prior).release(engine, mechanisms)
 
         return run
 

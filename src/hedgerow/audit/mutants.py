@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from typing import Any, cast
 from unittest.mock import patch
 
@@ -18,9 +19,12 @@ from hedgerow.methods import options
 from hedgerow.methods.method import Method
 from hedgerow.models.model import Model
 from hedgerow.private.account import Account
+from hedgerow.private.engines import linked
+from hedgerow.private.kinship import Kept, kept_rows
 from hedgerow.private.mechanisms import Mechanisms
 from hedgerow.private.vault import Vault
 from hedgerow.progress import Progress
+from hedgerow.schema.links import Tables
 
 Mutant = Callable[[Method], AbstractContextManager[Method]]
 """Given a method, one to audit in its place while the context lasts."""
@@ -88,6 +92,29 @@ def exact_partition(method: Method) -> Iterator[Method]:
         curator.measure([grouped], spend=curator.remaining.share(0.1))
 
     yield _after(peek, method)
+
+
+@contextmanager
+def bounded_after_joining(method: Method) -> Iterator[Method]:
+    """Linked tables are joined as they are: rows weigh what the bounds would let them, and all of them count."""
+
+    def joined(tables: Tables, *rest: Any) -> dict[str, Kept]:
+        loose = Tables(
+            {
+                name: link if link.parent is None else link.model_copy(update={"max_per_parent": 60})
+                for name, link in tables.links.items()
+            }
+        )
+        loose.parts = tables.parts
+        found = kept_rows(loose, *rest)
+        for name, each in found.items():
+            allowed = np.minimum(np.bincount(each.unit)[each.unit], tables.most_rows[name])
+            left = np.minimum(each.left, max(0, tables.links[name].max_per_parent - 1))
+            found[name] = replace(each, weight=tables.parts // allowed, left=left)
+        return found
+
+    with patch.object(linked, "kept_rows", joined):
+        yield method
 
 
 MUTANTS: Mapping[str, Mutant] = {

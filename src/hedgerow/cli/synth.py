@@ -335,12 +335,16 @@ def _unfitting(made: Release, epsilon: float) -> list[str]:
     if found is None:
         return []
     rules = rules_by_name(made.schema)
-    said = [
-        f"{each.said} of the rows break {rules[each.column]}; they were recoded, each by itself, to what it allows."
-        if each.column in rules
-        else f'{each.said} of the values of "{each.column}" fit nothing declared; they are {_fate(made, each.column)}.'
-        for each in found.seen
-    ]
+    links = {} if made.schema.linked is None else made.schema.linked.misfits
+    said = []
+    for each in found.seen:
+        if each.column in rules:
+            told = f"of the rows break {rules[each.column]}; they were recoded, each by itself, to what it allows."
+        elif each.column in links:
+            told = f"{links[each.column].what}; {links[each.column].fate}."
+        else:
+            told = f'of the values of "{each.column}" fit nothing declared; they are {_fate(made, each.column)}.'
+        said.append(f"{each.said} {told}")
     if not found.sees(made.schema.max_misfits):
         said.append(
             f"whether more than {100 * made.schema.max_misfits:g} % of a column fits nothing declared cannot be seen "

@@ -17,6 +17,10 @@ unit's own rows, so adding or removing a unit changes nothing about another one.
 
 In the view of a table a row weighs ⌊parts / n⌋, n being the rows of that table in its unit that stay. So a unit weighs
 `parts` at most, and moves the counts of a view by no more than that, in L1 and so in L2.
+
+Units of which rows are left out are counted too, for a first look; each weighs `parts`. A key that a child of the root
+names and the root lacks is a unit as well, whose rows are orphans. Rows that name nothing, or no row of a table further
+down, are in no unit, and in no count.
 """
 
 from __future__ import annotations
@@ -33,7 +37,7 @@ import pyarrow.compute as pc
 from hedgerow.coded.domain import IntArray
 from hedgerow.private.bounding import _first_of_equals, _order, _place_in_run
 from hedgerow.private.identity import Spelling
-from hedgerow.schema.links import Tables
+from hedgerow.schema.links import Tables, beyond, duplicates_of, orphans_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +57,8 @@ class Kept:
     step: npt.NDArray[np.float64]
     """By how much its order exceeds that of the row before; NaN for the first, and where one of them has none."""
     weight: IntArray
+    misfits: Mapping[str, int]
+    """How many units have rows of this table that are left out, by why (`Tables.misfits`)."""
 
 
 def kept_rows(
@@ -65,6 +71,7 @@ def kept_rows(
     spellings = {name: Spelling() for name in tables.names}
     for name in tables.names:
         link, table = tables.links[name], read[name]
+        misfits: dict[str, int] = {}
         if name == tables.root:
             names = _spelled(spellings[name], table, link.key)
             rows = np.flatnonzero(names.is_valid().to_numpy(zero_copy_only=False))
@@ -75,13 +82,17 @@ def kept_rows(
             bound = 1
         else:
             above = tables.parent(name)
-            rows, parent = _joined(_spelled(spellings[above], table, link.link), keys[above])
+            links = _spelled(spellings[above], table, link.link)
+            if above == tables.root:
+                misfits[orphans_of(name)] = _lacking(links, keys[above])
+            rows, parent = _joined(links, keys[above])
             unit = kept[above].unit[parent]
             bound = link.max_per_parent
         hashes = _hashes(table, rows, units, unit, key)
         if name != tables.root and link.key is not None:
             own = _spelled(spellings[name], table, link.key)
             alone = _one_of_each(own, rows, unit, hashes)
+            misfits[duplicates_of(name)] = len(np.unique(np.delete(unit, alone)))
             rows, parent, unit = rows[alone], parent[alone], unit[alone]
             hashes = (hashes[0][alone], hashes[1][alone])
         group = unit if name == tables.root else parent
@@ -91,6 +102,8 @@ def kept_rows(
         rows, parent, unit, group = rows[order], parent[order], unit[order], group[order]
         hashes = (hashes[0][order], hashes[1][order])
         stays = _stretch(group, bound, at is not None, units, unit, hashes, key)
+        further = duplicates_of(name) if name == tables.root else beyond(name)
+        misfits[further] = len(np.unique(unit[~stays]))
         rows, parent, unit, group = rows[stays], parent[stays], unit[stays], group[stays]
         hashes = (hashes[0][stays], hashes[1][stays])
         first = _first_of_equals([group])
@@ -101,7 +114,7 @@ def kept_rows(
             step[1:] = np.diff(at[rows])
             step[first] = np.nan
         weight = tables.parts // np.maximum(1, np.bincount(unit, minlength=len(units)))[unit]
-        kept[name] = Kept(rows, parent, unit, hashes, first, sizes - 1 - place, step, weight)
+        kept[name] = Kept(rows, parent, unit, hashes, first, sizes - 1 - place, step, weight, misfits)
         if link.key is not None:
             keys[name] = _spelled(spellings[name], table, link.key).take(pa.array(rows))
     return kept
@@ -112,6 +125,12 @@ def _spelled(spelling: Spelling, table: pa.Table, column: str | None) -> pa.Arra
     assert column is not None
     chunks = [spelling(chunk) for chunk in table.column(column).chunks]
     return pa.concat_arrays([pc.cast(chunk, pa.binary()) for chunk in chunks]) if chunks else pa.array([], pa.binary())
+
+
+def _lacking(links: pa.Array, keys: pa.Array) -> int:
+    """How many keys are named and not there."""
+    named = pc.unique(links.drop_null())
+    return len(named) - int(pc.sum(pc.is_in(named, value_set=keys)).as_py() or 0)
 
 
 def _joined(links: pa.Array, keys: pa.Array) -> tuple[IntArray, IntArray]:

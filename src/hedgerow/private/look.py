@@ -82,11 +82,18 @@ def misfit_queries(domain: Domain, names: Mapping[str, str]) -> list[MarginalQue
 
 def refuse_misfits(found: Misfits, schema: Schema, account: Account, delta: float, allowed: Collection[str]) -> None:
     """Stop where clearly more values than `max_misfits` fit nothing; what was looked at stays paid for."""
-    beyond = [each for each in found.columns if each.surely > schema.max_misfits and each.column not in allowed]
+    links = {} if schema.linked is None else schema.linked.misfits
+    meant = {*allowed, *(name for name, link in links.items() if not link.mistaken)}
+    beyond = [each for each in found.columns if each.surely > schema.max_misfits and each.column not in meant]
     if not beyond:
         return
     spent = guarantee(account.whole, delta)
-    named = listing(f'{each.said} of "{each.column}"' for each in beyond)
+    named = listing(
+        f'{each.said} {links[each.column].what} ("{each.column}")'
+        if each.column in links
+        else f'{each.said} of "{each.column}"'
+        for each in beyond
+    )
     raise MisfitError(
         "misfits",
         f"what fits nothing declared, or breaks a rule: {named}. More than {100 * schema.max_misfits:g} % is taken for "

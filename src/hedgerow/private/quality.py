@@ -10,16 +10,19 @@ for even where only their mean can be told from noise.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from itertools import combinations
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, product
 from typing import TypeVar
 
 import numpy as np
 
-from hedgerow.coded.domain import Domain, Marginal
+from hedgerow.coded.domain import Counts, Domain, Marginal
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.curator import Candidate
+from hedgerow.private.engines.engine import Engine
+from hedgerow.private.exact import SparseCounts
 from hedgerow.private.scores import LARGEST_IN_STEPS
+from hedgerow.schema.links import Tables, before, rows_of
 
 T = TypeVar("T")
 MOST_CELLS = 1 << 22
@@ -27,7 +30,7 @@ MOST_CELLS = 1 << 22
 MOST_PAIRS = 5_000
 """Where there are more, so many of them by lot; likewise of columns within subgroups."""
 MOST_ROWS = LARGEST_IN_STEPS / (1 << 11)
-"""Beyond this estimate of the rows their scores could not be exact."""
+"""Beyond this estimate of the rows, for each that a person may have, their scores could not be exact."""
 
 
 def distances_of(
@@ -36,12 +39,55 @@ def distances_of(
     """The queries whose distances are to be measured, with their weights; public like all that they follow from."""
     columns = [(name,) for name in domain.names]
     wider = [marginal for marginal in dict.fromkeys(workload) if len(marginal) > 2]
-    kinds = [
-        [MarginalQuery(domain, marginal) for marginal in kind if domain.cells(marginal) <= MOST_CELLS]
-        for kind in (columns, _some(list(combinations(domain.names, 2)), seed), wider)
-    ]
+    kinds = [_marginals(domain, kind) for kind in (columns, _some(list(combinations(domain.names, 2)), seed), wider)]
     kinds.append([query for query in _some(list(within), seed) if math.prod(query.shape) <= MOST_CELLS])
+    return _weighted(kinds)
+
+
+def linked_distances(domain: Domain, tables: Tables, columns: Mapping[str, Marginal], seed: int) -> list[Candidate]:
+    """The same of linked tables: columns, how many rows hang on a row among them; pairs of one table; pairs across a
+    link; and every column with what it was in the row before.
+    """
+    numbers = {rows_of(tables.parent(name), name) for name in tables.names[1:]}
+    aside = tables.generated(columns) - numbers
+    own: dict[str, list[str]] = {name: [] for name in tables.names}
+    steps: list[Marginal] = []
+    for column, attributes in columns.items():
+        if column not in aside:
+            own[column.partition(".")[0]] += attributes
+        if before(column) in columns:
+            steps += zip(attributes, columns[before(column)], strict=True)
+    alone = [(name,) for names in own.values() for name in names]
+    inside = [pair for names in own.values() for pair in combinations(names, 2)]
+    across = [pair for name in tables.names[1:] for pair in product(own[tables.parent(name)], own[name])]
+    return _weighted([_marginals(domain, _some(kind, seed)) for kind in (alone, inside, across, steps)])
+
+
+def _marginals(domain: Domain, asked: Iterable[Marginal]) -> list[MarginalQuery]:
+    sorted_ = (domain.marginal(marginal) for marginal in asked)
+    return [MarginalQuery(domain, marginal) for marginal in sorted_ if domain.cells(marginal) <= MOST_CELLS]
+
+
+def _weighted(kinds: Sequence[Sequence[MarginalQuery]]) -> list[Candidate]:
     return [Candidate(query, 1 / math.sqrt(len(kind))) for kind in kinds for query in kind]
+
+
+class CountedTables:
+    """Linked tables that stand for others: answers are what their rows weigh, scaled (`hedgerow.curator.Answers`)."""
+
+    def __init__(self, engine: Engine, scale: float):
+        self._engine, self._scale = engine, scale
+
+    def answers(self, queries: Sequence[MarginalQuery]) -> Iterator[Counts]:
+        """One flat vector of scaled weights per query, in order."""
+        for query, exact in zip(queries, self._engine.count(queries), strict=True):
+            found = exact.opened()
+            if isinstance(found, SparseCounts):
+                weights = np.zeros(query.cells)
+                weights[found.cells] = found.counts
+            else:
+                weights = found.astype(np.float64)
+            yield self._scale * weights
 
 
 def _some(asked: Sequence[T], seed: int) -> Sequence[T]:

@@ -175,12 +175,12 @@ def named_after(path: Path, suffix: str) -> Path:
 def check_writable(path: Path, suffixes: Iterable[str] = ()) -> None:
     """Refuse an output that could not be written, before anything is spent."""
     wanted = tuple(suffixes)
-    if exists(path) and path.is_dir():
-        raise OptionError("is-a-folder", f'"{path}" is a folder; name a file.')
-    if wanted and path.suffix not in wanted:
-        raise OptionError("unknown-suffix", f'"{path}" must end in one of {listing(wanted)}.')
-    probe = _beside(path)
     try:
+        if exists(path) and path.is_dir():
+            raise OptionError("is-a-folder", f'"{path}" is a folder; name a file.')
+        if wanted and path.suffix not in wanted:
+            raise OptionError("unknown-suffix", f'"{path}" must end in one of {listing(wanted)}.')
+        probe = _beside(path)
         clear_unfinished(path)
         try:
             os.close(_locked(probe, 0o600))

@@ -32,7 +32,7 @@ from hedgerow.run.outputs import Outputs, check_outputs
 from hedgerow.run.prior import Prior
 from hedgerow.run.run import Run, rehearse
 from hedgerow.schema import Schema
-from hedgerow.schema.fits import rules_by_name
+from hedgerow.schema.fits import looked_at
 from hedgerow.schema.presets import find
 
 
@@ -187,7 +187,7 @@ class Request:
         for name, column in schema.invented.items():
             column.refuse_unready(name)
         for allowed in self.allow_misfits:
-            if allowed not in (*schema.columns, *rules_by_name(schema)):
+            if allowed not in (*schema.columns, *looked_at(schema)):
                 raise OptionError(
                     "unknown-column",
                     f'misfits are allowed in "{allowed}", which is no column.{suggestion(allowed, schema.columns)}',
@@ -260,7 +260,7 @@ class Request:
             raise OptionError(
                 "output-not-a-folder", f'linked tables are written into a folder; "{self.outputs.table}" has an ending.'
             )
-        given = {"--public": self.public, "--rows": rows, "--report": page}
+        given = {"--public": self.public, "--prior": self.prior, "--rows": rows, "--report": page}
         for name, value in given.items():
             if value is not None:
                 raise OptionError("not-with-tables", f"{name} cannot be used with linked tables yet; leave it out.")
@@ -322,8 +322,7 @@ class Checked:
     @property
     def allotments(self) -> tuple[Allotment, ...]:
         """What is bought before the method starts, and for how much."""
-        quality = self.request.quality if self.schema.linked is None else 0.0
-        return Discoveries.plan(self.schema, self.request.budget, quality).allotments
+        return Discoveries.plan(self.schema, self.request.budget, self.request.quality).allotments
 
     def rehearsal(self, rows: int, progress: Progress | None = None) -> Release:
         """What would be asked of as many made-up rows, at what noise; the table is not opened, nothing is spent."""
@@ -343,7 +342,7 @@ class Checked:
             asked.public,
             rows,
             asked.allow_misfits,
-            asked.quality if self.schema.linked is None else 0.0,
+            asked.quality,
             self.prior,
         )
 

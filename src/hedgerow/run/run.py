@@ -24,11 +24,12 @@ from hedgerow.models.matching import raked
 from hedgerow.models.rows import CountedRows
 from hedgerow.private.account import Account
 from hedgerow.private.discovery import Discoveries
+from hedgerow.private.engines.linked import open_tables
 from hedgerow.private.journal import Journal, Journaled
 from hedgerow.private.ledger import ROW, Ledger
 from hedgerow.private.look import Look
 from hedgerow.private.mechanisms import Mechanisms, Randomizer
-from hedgerow.private.quality import MOST_ROWS, distances_of
+from hedgerow.private.quality import MOST_ROWS, CountedTables, distances_of, linked_distances
 from hedgerow.private.vault import Vault
 from hedgerow.progress import Progress
 from hedgerow.release.bundle import Release, release_of
@@ -190,7 +191,7 @@ class Run:
             return release_of(schema)(schema, model, certificate, [*look.answers, *found, *vault.answers])
 
         release = made()
-        if not account.kept or model.total > MOST_ROWS:
+        if not account.kept or model.total > MOST_ROWS * encoding.rows_per_person:
             return release
         with self.progress.phase("measure the quality"):
             return made(self._measure_quality(release, vault, account.freed()))
@@ -212,11 +213,24 @@ class Run:
 
     def _measure_quality(self, release: Release, vault: Vault, spend: Amount) -> dict[str, int]:
         """Measure how far the rows that are drawn by default are from the private ones; returns which rows they are."""
+        if release.schema.linked is not None:
+            return self._measure_linked(release, vault, spend)
         rows = release.estimated_rows if self.rows is None else self.rows
         drawn = CountedRows(release.written(rows, self.seed), release.model.total)
         workload = declared_workload(self.method, vault).weights
         within = [query for _, query in subgroup_queries(release.schema, release.encoding)]
         vault.quality(distances_of(vault.domain, workload, self.seed, within), against=drawn, spend=spend)
+        return {"rows": rows, "seed": self.seed}
+
+    def _measure_linked(self, release: Release, vault: Vault, spend: Amount) -> dict[str, int]:
+        """The same of linked tables: those that are drawn are read and weighed as the private ones were."""
+        assert release.schema.linked is not None
+        rows = release.estimated_rows
+        drawn = open_tables(release.sample(rows, self.seed), release.schema, bounding_key=b"")
+        drawn.prepare(release.encoding)
+        asked = linked_distances(vault.domain, release.schema.linked, vault.columns, self.seed)
+        scale = release.model.total / (rows * release.schema.max_rows_per_person)
+        vault.quality(asked, against=CountedTables(drawn, scale), spend=spend)
         return {"rows": rows, "seed": self.seed}
 
     def _whole(self, discoveries: Discoveries, ledger: Ledger | None) -> Amount:

@@ -24,17 +24,23 @@ FITS, MISFIT = 0, 1
 def can_misfit(schema: Schema) -> bool:
     """Whether there is anything to look for: a table of codes alone was coded by somebody who knew its cells."""
     coded = all(isinstance(column, Code) for column in schema.columns.values())
-    return bool(looked_at(schema)) and (bool(schema.rules) or not coded)
+    return bool(looked_at(schema)) and (bool(schema.rules) or schema.linked is not None or not coded)
 
 
 def looked_at(schema: Schema) -> tuple[str, ...]:
-    """The columns that a value may misfit, then the rules. A column with an other-cell holds every value."""
+    """The columns that a value may misfit, then the rules, or how linked tables hang together. A column with an
+    other-cell holds every value."""
     columns = tuple(
         name
         for name, column in schema.settled().columns.items()
         if column.layout.other is None and name not in schema.generated
     )
-    return (*columns, *rules_by_name(schema))
+    return (*columns, *rules_by_name(schema), *_links(schema))
+
+
+def _links(schema: Schema) -> tuple[str, ...]:
+    """What units may misfit by: no column tells it, so it is looked at under its own name."""
+    return () if schema.linked is None else tuple(schema.linked.misfits)
 
 
 def rules_by_name(schema: Schema) -> dict[str, Kept]:
@@ -60,11 +66,14 @@ class Looked(Encoding):
         super().__init__(schema)
         self.fits: dict[str, str] = {}
         """For each column and each rule that is looked at, the attribute that says whether its value fits."""
+        links = _links(schema)
         for column in looked_at(schema):
-            self.fits[column] = _unlike(f"{column} fits", {*self.domain.names, *self.fits.values()})
+            name = column if column in links else f"{column} fits"
+            self.fits[column] = _unlike(name, {*self.domain.names, *self.fits.values()})
         beside = [each for block in self.blocks for each in self._with_fits(block)]
         rules = rules_by_name(schema).items()
-        self.blocks: tuple[Any, ...] = (*beside, *(_Obeys(each, self.fits[name]) for name, each in rules))
+        obeyed = [_Obeys(each, self.fits[name]) for name, each in rules]
+        self.blocks: tuple[Any, ...] = (*beside, *obeyed, *([_Hangs(links)] if links else []))
         self.domain = Domain(attribute for block in self.blocks for attribute in block.attributes)
 
     def _with_fits(self, block: Block) -> list[Block]:
@@ -109,6 +118,14 @@ class _Obeys:
     def encode(self, batch: Any) -> Encoded:
         broken = self._condition.truth(batch).false
         return Encoded((_told(broken),), broken)
+
+
+class _Hangs:
+    """Whether units hang together: the engine that holds them tells it, and no row."""
+
+    def __init__(self, links: tuple[str, ...]):
+        self.columns: tuple[str, ...] = ()
+        self.attributes, self.names = tuple(_fit(name) for name in links), links
 
 
 def _fit(name: str) -> Attribute:

@@ -11,6 +11,8 @@ are columns of one schema, each named TABLE.COLUMN, with some that nobody wrote 
 | TABLE.step()            | by how much its `order` exceeds that of the row before it; first: null |
 | TABLE.before(COLUMN)    | what COLUMN was in the row before it; first: null                     |
 
+Beside them a first look counts units of which rows are left out: TABLE.orphans(), TABLE.duplicates(), TABLE.beyond().
+
 A question is about the columns of one table, and of its parent: about its *view*. In every view the rows of one unit (a
 key of the root and all that hangs on it) weigh `parts` together at most, so that is what one unit moves.
 """
@@ -19,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -181,6 +183,14 @@ def _span(schema: Schema, name: str) -> int:
     return int(column.max - column.min) if isinstance(column, Integer) else int((column.max - column.min).days)
 
 
+class Misfit(NamedTuple):
+    """Units of which some rows are left out: which ones, what became of the rows, and whether it is a mistake."""
+
+    what: str
+    fate: str
+    mistaken: bool = True
+
+
 class Tables:
     """The tables of a schema, the root first and every table after its parent."""
 
@@ -257,6 +267,28 @@ class Tables:
     def unit(self) -> str:
         """The column that names a unit."""
         return f"{self.root}.{self.links[self.root].key}"
+
+    @property
+    def misfits(self) -> dict[str, Misfit]:
+        """What may be wrong with the rows of a unit, by the names under which a look counts such units.
+
+        A row that names no row of a table further down has no unit that it could count in, and is not among them.
+        """
+        found = {}
+        for name, link in self.links.items():
+            if link.parent == self.root:
+                found[orphans_of(name)] = Misfit(
+                    f"units that {name} names and {self.root} lacks", "their rows were left out"
+                )
+            if link.key is not None:
+                found[duplicates_of(name)] = Misfit(
+                    f"units with a key of {name} more than once", "one row of each such key stayed"
+                )
+            if link.parent is not None:
+                found[beyond(name)] = Misfit(
+                    f"units with more rows of {name} than max_per_parent", "the others were left out", mistaken=False
+                )
+        return found
 
     def ids(self, name: str) -> list[str]:
         """The columns of a table that name rows: they are read, never learnt, and made anew."""
@@ -351,6 +383,18 @@ def left_of(table: str) -> str:
 
 def step_of(table: str) -> str:
     return f"{table}.step()"
+
+
+def orphans_of(table: str) -> str:
+    return f"{table}.orphans()"
+
+
+def duplicates_of(table: str) -> str:
+    return f"{table}.duplicates()"
+
+
+def beyond(table: str) -> str:
+    return f"{table}.beyond()"
 
 
 def before(column: str) -> str:

@@ -157,21 +157,22 @@ def measure_segments(
 ) -> Segmented:
     """Count the segments, and ask of each what public segments say is worth it. `alone` are all rows' columns.
 
-    Noisy numbers of rows are drawn to those of attributes that know nothing of each other.
+    Noisy numbers of rows are drawn to those of attributes that know nothing of each other. Where nothing is worth
+    asking, they get what it would have cost.
     """
     domain = curator.domain
     inner = Domain(attribute for attribute in domain if attribute.name not in segments)
-    counting = spend.share(COUNTING_SHARE)
-    (counted,) = curator.measure([MarginalQuery(domain, segments)], spend=counting)
+    whole = np.concatenate([alone[name] / alone[name].sum() for name in inner.names])
     total = float(alone[segments[0]].sum())
+    differences = [Differences.among(public, domain, name, inner) for name in segments]
+    rows = [total / domain[name].size for name in segments]
+    counting = spend.share(COUNTING_SHARE)
+    asked = design(differences, rows, whole, curator.noise(spend - counting)[0].scale)
+    (counted,) = curator.measure([MarginalQuery(domain, segments)], spend=counting if asked else spend)
     prior = total * reduce(np.multiply.outer, [alone[name] / alone[name].sum() for name in segments])
     counts = np.maximum(shrunk(view(counted), prior).counts, 0.0)
     if counts.sum() < 1:
         counts = prior
-    whole = np.concatenate([alone[name] / alone[name].sum() for name in inner.names])
-    differences = [Differences.among(public, domain, name, inner) for name in segments]
-    rows = [total / domain[name].size for name in segments]
-    asked = design(differences, rows, whole, curator.noise(spend - counting)[0].scale)
     if not asked:
         return Segmented(segments, counts, {})
     queries = [MarginalQuery(domain, domain.marginal((segments[axis], inner.names[each]))) for axis, each in asked]

@@ -20,6 +20,7 @@ from hedgerow.private.exact import Exact, ExactCounts, SparseCounts
 from hedgerow.private.kinship import Kept, kept_rows
 from hedgerow.private.sources.source import BATCH_ROWS, Source, by_person
 from hedgerow.schema import Encoding, Schema
+from hedgerow.schema.fits import MISFIT
 from hedgerow.schema.links import before, left_of, rows_of, start_of, step_of
 from hedgerow.schema.ordered import OrderedColumn
 
@@ -65,6 +66,8 @@ class LinkedEngine:
 
     def _weighed(self, query: Query) -> Exact[ExactCounts]:
         names = query.reads if isinstance(query, MarginalQuery) else tuple(query.sizes)
+        if isinstance(query, MarginalQuery) and names and names[0] in self._tables.misfits:
+            return self._left_out(query, names[0])
         counts: IntArray | None = None
         cells: list[SparseCounts] = []
         for weight, engine in self._views[self._tables.view(names)]:
@@ -83,6 +86,13 @@ class LinkedEngine:
         np.add.at(sums, place, np.concatenate([each.counts for each in cells]))
         return Exact(SparseCounts(every, sums))
 
+    def _left_out(self, query: MarginalQuery, misfit: str) -> Exact[ExactCounts]:
+        """The weight of the units that a look asks for."""
+        units = self._kept[misfit.partition(".")[0]].misfits[misfit]
+        codes = np.zeros(2)
+        codes[MISFIT] = units * self._tables.parts
+        return Exact(query.aggregate(codes).astype(np.int64))
+
     def _load(self) -> None:
         self._read, orders = read_tables(self._schema, self._sources)
         self._kept = kept_rows(self._tables, self._read, orders, self._key)
@@ -94,7 +104,8 @@ class LinkedEngine:
         blocks = [
             block
             for block in encoding.blocks
-            if all(column.partition(".")[0] in owners for column in block.columns)
+            if block.columns
+            and all(column.partition(".")[0] in owners for column in block.columns)
             and not any(self._of_ancestor(column, name) for column in block.columns)
         ]
         domain = Domain(attribute for block in blocks for attribute in block.attributes)
@@ -201,7 +212,8 @@ def read_tables(
         for batch in batches:
             refuse_nested(batch)
         if not batches:
-            read[name] = pa.table({column: pa.array([], pa.string()) for column in wanted})
+            ids = schema.linked.ids(name)  # of no row, so of no type: they may be compared with any
+            read[name] = pa.table({each: pa.array([], pa.null() if each in ids else pa.string()) for each in wanted})
         else:
             read[name] = pa.Table.from_batches(batches)
         order = schema.linked.links[name].order
