@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl
 
 from hedgerow.errors import HedgerowError, OptionError, visible
 from hedgerow.pages.shell import policy, resource
+from hedgerow.studio import commands
 from hedgerow.studio.job import Job
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ class Studio:
             step=step,
             project=self.project,
             revision=self.project.notes.revision,
-            **{"kind": "", "command": None, "fault": None, **shown},
+            **{"kind": "", "command": None, "fault": None, "shown": commands.shown, **shown},
         )
         return HTMLResponse(text, status)
 

@@ -52,9 +52,9 @@ def plan(project: Project, epsilons: Sequence[float]) -> list[str]:
     return ["plan", "-s", str(project.schema), "--rows", rows, "-e", listed, *_delta(project.notes.delta)]
 
 
-def synth(project: Project, run: Run, *, linked: bool) -> list[str]:
+def synth(project: Project, run: Run) -> list[str]:
     """The release, its rows and its page; of linked tables there is no page yet."""
-    notes = project.notes
+    notes, linked = project.notes, project.is_linked
     page = [] if linked else ["--report", str(run.page)]
     return [
         *("synth", project.table, "-s", str(run.schema), "-e", f"{notes.epsilon:g}", *_delta(notes.delta)),
@@ -71,7 +71,8 @@ def ask(run: Run, question: str) -> list[str]:
 def evaluate(project: Project, run: Run) -> list[str]:
     """The private comparison with the rows."""
     page = ["--report", str(run.evaluation), "--overwrite"]
-    return ["evaluate", project.table, str(run.table), "-s", str(run.release), *page, *_ledger(project)]
+    made = run.tables if project.is_linked else run.table
+    return ["evaluate", project.table, str(made), "-s", str(run.release), *page, *_ledger(project)]
 
 
 def publish(project: Project, run: Run) -> list[str]:
@@ -79,8 +80,8 @@ def publish(project: Project, run: Run) -> list[str]:
     return ["publish", str(run.release), *given, "-o", str(run.published), *_ledger(project)]
 
 
-def verify(run: Run) -> list[str]:
-    return ["verify", str(run.published)]
+def verify(made: Path) -> list[str]:
+    return ["verify", str(made)]
 
 
 def _delta(delta: float) -> list[str]:

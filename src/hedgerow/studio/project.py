@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.errors import OptionError
-from hedgerow.private.sources.source import dataset_name
+from hedgerow.private.sources.source import dataset_name, parquet_files
 from hedgerow.release.files import whole_file
 from hedgerow.run.outputs import Outputs
 from hedgerow.studio.commands import DELTA
@@ -75,6 +75,17 @@ class Project:
     def run(self) -> Run | None:
         """The release that was begun last."""
         return self.run_number(self.notes.runs) if self.notes.runs else None
+
+    @property
+    def next_run(self) -> Run:
+        """The release that would be begun next."""
+        return self.run_number(self.notes.runs + 1)
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether the table is a folder with a file for each of several that are linked."""
+        folder = Path(self.table)
+        return "://" not in self.table and folder.is_dir() and not parquet_files(folder)
 
     def run_number(self, number: int) -> Run:
         return Run(self.folder / "runs" / str(number), self.schema.name)
