@@ -179,15 +179,17 @@ def application(studio: Studio) -> Any:
         *(Route(f"/{name}", lambda request: _static(request.url.path[1:]), methods=["GET"]) for name in STATIC),
     ]
     for step in ROUTES:
+        name = step.path.split("/")[1]
         if step.show is not None:
-            routes.append(Route(step.path, _answering(studio, step.show), methods=["GET"]))
+            routes.append(Route(step.path, _answering(studio, name, step.show), methods=["GET"]))
         if step.save is not None:
-            routes.append(Route(step.path, _answering(studio, step.save, changes=not step.stale), methods=["POST"]))
+            saving = _answering(studio, name, step.save, changes=not step.stale)
+            routes.append(Route(step.path, saving, methods=["POST"]))
     missing = {404: lambda request, problem: _gone(studio, 404, "There is no such page.")}
     return Starlette(routes=routes, exception_handlers=missing)
 
 
-def _answering(studio: Studio, handler: Handler, *, changes: bool = False) -> Any:
+def _answering(studio: Studio, step: str, handler: Handler, *, changes: bool = False) -> Any:
     """A handler as the server calls it: in a thread, so that one that takes long keeps no other waiting."""
     from starlette.concurrency import run_in_threadpool
 
@@ -205,7 +207,7 @@ def _answering(studio: Studio, handler: Handler, *, changes: bool = False) -> An
                     )
                 return handler(studio, form)
         except HedgerowError as problem:
-            return _gone(studio, 409 if problem.code == "stale-page" else 422, str(problem))
+            return _gone(studio, 409 if problem.code == "stale-page" else 422, str(problem), step)
 
     async def endpoint(request: Any) -> Any:
         body = await request.body()
@@ -214,8 +216,8 @@ def _answering(studio: Studio, handler: Handler, *, changes: bool = False) -> An
     return endpoint
 
 
-def _gone(studio: Studio, status: int, said: str) -> Any:
-    return studio.page("sentence", "", status, said=said)
+def _gone(studio: Studio, status: int, said: str, step: str = "") -> Any:
+    return studio.page("sentence", step, status, said=said)
 
 
 def _static(name: str) -> Any:

@@ -32,20 +32,35 @@ KINDS = {
     "fake": "never read: invented names, mail, telephones",
     IGNORED: "not in the synthetic table",
 }
+_BOUNDED = ("integer", "number", "date", "datetime")
+
+
+class Field(NamedTuple):
+    """A key of one text: what is asked, which types have it, and what it does."""
+
+    asked: str
+    kinds: tuple[str, ...]
+    hint: str
+
+
 FIELDS = {
-    "min": "integer number date datetime",
-    "max": "integer number date datetime",
-    "decimals": "number",
-    "bins": "integer number",
-    "step": "date datetime",
-    "format": "date datetime",
-    "size": "code",
-    "pattern": "id",
-    "constant": "text",
-    "what": "fake",
-    "locale": "fake",
+    "min": Field("Smallest", _BOUNDED, "What lies below is moved up to it. Generous bounds cost next to nothing."),
+    "max": Field("Largest", _BOUNDED, "What lies above is moved down to it. A day is written 2026-03-31."),
+    "decimals": Field("Digits after the point", ("number",), "Further digits are rounded."),
+    "bins": Field(
+        "Bins of equal width", ("integer", "number"), "Leave it empty: cuts are then found with noise, where rows are."
+    ),
+    "step": Field(
+        "Step", ("date", "datetime"), "day, week, month, quarter or year; of moments also second, minute, hour."
+    ),
+    "format": Field("Format", ("date", "datetime"), "For example %d.%m.%Y, where the file has no 2026-03-31."),
+    "size": Field("How many codes", ("code",), "Codes are 0, 1, 2 and so on, to one less than this."),
+    "pattern": Field("Pattern", ("id",), "What fresh keys look like; empty for numbers."),
+    "constant": Field("The same words in every row", ("text",), "Empty for a blank column."),
+    "what": Field("What is invented", ("fake",), "For example name, email or phone_number."),
+    "locale": Field("Language and land", ("fake",), "For example de_DE."),
 }
-"""Keys of one text, and the types that have them."""
+NEEDS_YOU = "needs you"
 
 
 class Place(NamedTuple):
@@ -125,7 +140,7 @@ class Document:
         if declaration == {"type": IGNORED}:
             return None
         if is_open(declaration):
-            return "needs you"
+            return NEEDS_YOU
         lists = {"codelists": self.data["codelists"]} if "codelists" in self.data else {}
         beside = {"beside it": {"type": "boolean"}}  # a table needs a column that is learnt
         try:
@@ -225,7 +240,7 @@ def typed(form: Form, before: Mapping[str, Any]) -> dict[str, Any]:
             found["values"] = TODO
         if form["ordered"]:
             found["ordered"] = "true"
-    found |= {key: form[key] for key, kinds in FIELDS.items() if form[key] and kind in kinds.split()}
+    found |= {key: form[key] for key, field in FIELDS.items() if form[key] and kind in field.kinds}
     needed = {"integer": ("min", "max"), "number": ("min", "max"), "date": ("min", "max"), "datetime": ("min", "max")}
     found |= {key: TODO for key in (*needed.get(kind, ()), *(("size",) if kind == "code" else ())) if key not in found}
     if kind not in ("id", "text", "fake"):

@@ -6,7 +6,8 @@
       people.ledger     the lifetime budget, unless another ledger was given
       publisher.yaml    what only the publisher knows
       private/          pages with exact figures: they stay here
-      runs/1/           a release: its command, the schema as it was then, its rows, its page, what was published of it
+      people.run-1.yaml the schema as it was when the first release was begun, beside the one that it is a copy of
+      runs/1/           a release: its command, its rows, its page, what was published of it
 
 The folder can be read by its owner alone. A file in it appears whole or not at all.
 """
@@ -63,6 +64,8 @@ class Project:
         self.folder = folder or Path(table if "://" not in table else self.name).with_name(f"{self.name}.studio")
         self.schema = schema or self.folder / f"{self.name}.yaml"
         self.ledger = ledger or self.folder / f"{self.name}.ledger"
+        if self.schema.suffix not in (".yaml", ".yml"):
+            raise OptionError("unknown-suffix", f'the studio writes YAML; "{self.schema}" must end in .yaml or .yml.')
         self.publisher = self.folder / "publisher.yaml"
         self.misfits = self.folder / "private" / "misfits.html"
         self.noise_seed = noise_seed
@@ -88,7 +91,9 @@ class Project:
         return "://" not in self.table and folder.is_dir() and not parquet_files(folder)
 
     def run_number(self, number: int) -> Run:
-        return Run(self.folder / "runs" / str(number), self.schema.name)
+        """Its schema lies beside the one that it is a copy of, so that paths in it lead to the same files."""
+        copied = self.schema.with_name(f"{self.schema.stem}.run-{number}{self.schema.suffix}")
+        return Run(self.folder / "runs" / str(number), copied)
 
     def save(self) -> None:
         """Write down what was typed."""
@@ -148,12 +153,8 @@ class Run:
     """The folder of one release."""
 
     folder: Path
-    schema_name: str
-
-    @property
-    def schema(self) -> Path:
-        """The schema as it was when the release was begun."""
-        return self.folder / self.schema_name
+    schema: Path
+    """The schema as it was when the release was begun."""
 
     @property
     def command(self) -> Path:

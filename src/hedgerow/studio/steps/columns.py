@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.errors import HedgerowError, OptionError, SchemaError
+from hedgerow.errors import HedgerowError, OptionError, visible
 from hedgerow.private.sources.source import described
-from hedgerow.schema.schema import Schema
+from hedgerow.schema.schema import TODO, Schema
 from hedgerow.studio import commands
-from hedgerow.studio.app import Form, Step, Studio, framed
-from hedgerow.studio.declaring import FIELDS, KINDS, Document, Place, in_words, typed
+from hedgerow.studio.app import Form, Step, Studio
+from hedgerow.studio.declaring import FIELDS, KINDS, NEEDS_YOU, Document, Place, in_words, typed
+from hedgerow.studio.steps.private import Room
 from hedgerow.studio.steps.table import draft, names
 
 if TYPE_CHECKING:
@@ -60,8 +61,6 @@ def show(studio: Studio, form: Form) -> Any:
         fault=fault,
         linked=document.linked,
         rules=rules if all(isinstance(rule, str) for rule in rules) else None,
-        looked=project.misfits.exists(),
-        look=commands.misfits(project),
         command=commands.check(project),
     )
 
@@ -75,14 +74,13 @@ def _column(studio: Studio, document: Document, place: Place, number: int, fault
     return studio.page(
         "column",
         "columns",
-        status=200,
-        name=str(place),
+        column=str(place),
         number=number,
-        count=len(document.places()),
+        formed=document.declared(place).get("type", "category") in (*KINDS, TODO),
         kinds=KINDS,
         fields=FIELDS,
-        declared=document.declared(place),
-        fault=None if fault == "needs you" else fault,
+        declared={"type": "category", **document.declared(place)},
+        fault=None if fault == NEEDS_YOU else fault,
         command=commands.check(studio.project),
     )
 
@@ -97,10 +95,20 @@ def save_column(studio: Studio, form: Form) -> Any:
     places = document.places(names(project, document))
     if document.fault(place) is not None:
         return studio.go(f"/columns/{places.index(place)}")
-    waiting = [at for at, each in enumerate(places) if document.fault(each) is not None]
-    if not form["next"] or not waiting:
-        return studio.go("/columns")
-    return studio.go(f"/columns/{next((at for at in waiting if at > number), waiting[0])}")
+    others = [*range(number + 1, len(places)), *range(number)] if form["next"] else []
+    waiting = next((at for at in others if document.fault(places[at]) is not None), None)
+    return studio.go("/columns" if waiting is None else f"/columns/{waiting}")
+
+
+def check_column(studio: Studio, form: Form) -> Any:
+    """What the schema would say of what is typed; nothing is saved."""
+    from starlette.responses import PlainTextResponse
+
+    document, place, _ = _place(studio, form)
+    document.declare(place, typed(form, document.declared(place)))
+    fault = document.fault(place)
+    said = {None: "This can be used.", NEEDS_YOU: "Something is still to be filled in."}.get(fault, fault)
+    return PlainTextResponse(visible(said or ""))
 
 
 def save_rules(studio: Studio, form: Form) -> Any:
@@ -136,23 +144,6 @@ def save_text(studio: Studio, form: Form) -> Any:
     return studio.go("/columns")
 
 
-def look(studio: Studio, form: Form) -> Any:
-    """The private look: exact counts of misfits, on a page of its own that is marked red."""
-    if not form["agreed"]:
-        raise OptionError("not-agreed", "the private look was not taken: say first that you know what it is.")
-    if Document.read(studio.project).linked:
-        raise SchemaError("not-for-linked-tables", "the private look is not there for linked tables yet.")
-    studio.finish("misfits", commands.misfits(studio.project))
-    studio.project.save()
-    return studio.go("/columns/private")
-
-
-def show_private(studio: Studio, form: Form) -> Any:
-    command = commands.misfits(studio.project)
-    shown = "/columns/private/page" if studio.project.misfits.exists() else None
-    return studio.page("private", "columns", title="What does not fit", frame=shown, command=command, kind="private")
-
-
 def _place(studio: Studio, form: Form) -> tuple[Document, Place, int]:
     document = Document.read(studio.project)
     places = document.places(names(studio.project, document))
@@ -162,12 +153,25 @@ def _place(studio: Studio, form: Form) -> tuple[Document, Place, int]:
     return document, places[number], number
 
 
+def _misfits(studio: Studio) -> list[str]:
+    declared(studio.project).unlinked("schema check --private")
+    return commands.misfits(studio.project)
+
+
+MISFITS = Room(
+    "/columns/private",
+    "What does not fit",
+    "How many values of each column fit nothing that you declared, counted exactly in the real rows.",
+    "Count in the real rows",
+    lambda studio: studio.project.misfits,
+    _misfits,
+)
 ROUTES = [
     Step("/columns", show),
     Step("/columns/rules", None, save_rules),
     Step("/columns/sources", None, import_sources),
     Step("/columns/text", show_text, save_text),
-    Step("/columns/private", show_private, look),
-    Step("/columns/private/page", lambda studio, form: framed(studio.project.misfits)),
+    *MISFITS.steps,
     Step("/columns/{number:int}", show_column, save_column),
+    Step("/columns/{number:int}/check", None, check_column, stale=True),
 ]

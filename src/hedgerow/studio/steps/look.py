@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hedgerow.errors import HedgerowError, OptionError
 from hedgerow.studio import commands
 from hedgerow.studio.app import Form, Step, Studio, framed
-from hedgerow.studio.steps.run import is_linked
+from hedgerow.studio.steps.private import Room
 
 if TYPE_CHECKING:
     from hedgerow.studio.project import Run
@@ -33,7 +33,7 @@ def _look(studio: Studio, question: str, answers: Any, fault: str | None) -> Any
         "look",
         status=422 if fault else 200,
         run=run,
-        linked=is_linked(studio),
+        linked=studio.project.is_linked,
         question=question,
         answers=answers,
         fault=fault,
@@ -53,33 +53,16 @@ def ask(studio: Studio, form: Form) -> Any:
         return _look(studio, question, None, str(problem))
 
 
-def show_private(studio: Studio, form: Form) -> Any:
-    run = finished(studio)
-    runs = studio.job is not None and studio.job.name == "evaluation" and studio.job.runs
-    ended = studio.job if studio.job is not None and studio.job.name == "evaluation" else None
-    return studio.page(
-        "evaluation",
-        "look",
-        runs=runs,
-        refused=ended.said.refusal if ended is not None and ended.failed else None,
-        frame="/look/private/page" if run.evaluation.exists() and not runs else None,
-        command=commands.evaluate(studio.project, run),
-        kind="private",
-    )
-
-
-def evaluate(studio: Studio, form: Form) -> Any:
-    """Compare with the private rows, in a process of its own."""
-    if not form["agreed"]:
-        raise OptionError("not-agreed", "nothing was compared: say first that you know what it is.")
-    run = finished(studio)
-    studio.start("evaluation", commands.evaluate(studio.project, run), studio.project.folder / ".evaluation.log")
-    return studio.go("/look/private")
-
-
+EVALUATION = Room(
+    "/look/private",
+    "The synthetic rows beside the real ones",
+    "How far the synthetic table is from the real one: columns, pairs and triples, compared exactly.",
+    "Compare with the real rows",
+    lambda studio: finished(studio).evaluation,
+    lambda studio: commands.evaluate(studio.project, finished(studio)),
+)
 ROUTES = [
     Step("/look", show, ask, stale=True),
     Step("/look/page", lambda studio, form: framed(finished(studio).page)),
-    Step("/look/private", show_private, evaluate, stale=True),
-    Step("/look/private/page", lambda studio, form: framed(finished(studio).evaluation)),
+    *EVALUATION.steps,
 ]

@@ -10,7 +10,6 @@ from hedgerow.schema.document import read_yaml, write_yaml
 from hedgerow.studio import commands
 from hedgerow.studio.app import Form, Step, Studio
 from hedgerow.studio.steps.look import finished
-from hedgerow.studio.steps.run import is_linked
 
 if TYPE_CHECKING:
     from hedgerow.studio.project import Project
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 def show(studio: Studio, form: Form) -> Any:
     project = studio.project
     run = finished(studio)
-    linked = is_linked(studio)
+    linked = project.is_linked
     published = run.published.is_dir()
     return studio.page(
         "publish",

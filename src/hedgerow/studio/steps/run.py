@@ -8,8 +8,7 @@ from typing import Any
 from hedgerow.errors import OptionError
 from hedgerow.studio import commands
 from hedgerow.studio.app import Form, Step, Studio
-from hedgerow.studio.declaring import Document
-from hedgerow.studio.job import said
+from hedgerow.studio.job import Said, said
 from hedgerow.studio.steps.columns import declared
 
 
@@ -43,6 +42,8 @@ def show(studio: Studio, form: Form) -> Any:
         ready=ready,
         ledger=project.ledger.exists(),
         allowed=project.notes.allow_misfits,
+        back="/run",
+        at_work=found["state"] == "running",
         command=command,
         **found,
     )
@@ -50,7 +51,8 @@ def show(studio: Studio, form: Form) -> Any:
 
 def progress(studio: Studio, form: Form) -> Any:
     """The part of the page that changes while a command is at work."""
-    return studio.page("progress", "run", **state(studio))
+    job = studio.job
+    return studio.page("progress", "run", at_work=studio.at_work, said=Said() if job is None else job.said)
 
 
 def begin(studio: Studio, form: Form) -> Any:
@@ -86,11 +88,7 @@ def resume(studio: Studio, form: Form) -> Any:
 def stop(studio: Studio, form: Form) -> Any:
     if studio.job is not None:
         studio.job.stop()
-    return studio.go("/look" if form["from"] == "look" else "/run")
-
-
-def is_linked(studio: Studio) -> bool:
-    return Document.read(studio.project).linked
+    return studio.go(form["from"] if form["from"] in ("/columns/private", "/look/private") else "/run")
 
 
 ROUTES = [

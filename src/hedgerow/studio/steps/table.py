@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,14 +18,20 @@ if TYPE_CHECKING:
     from hedgerow.studio.project import Project
 
 FILE = ("delimiter", "encoding", "decimal", "sheet")
-LINK = ("key", "parent", "link", "order", "max_per_parent")
+LINK = {
+    "key": "Column that names a row",
+    "parent": "Hangs on the table",
+    "link": "Column that names its row there",
+    "order": "Column that puts rows in order",
+    "max_per_parent": "Most rows that count of one there",
+}
 SHOWN = 60
 """Names of a header that are shown."""
 
 
-def headers(project: Project, document: Document | None = None) -> dict[str, tuple[str, ...]]:
-    """The names in the header, or in those of linked tables; no row is read."""
-    written = Written(declared_file(_written(project, document)))
+def headers(project: Project, file: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """The names in the header, or in those of linked tables, written as `file` says; no row is read."""
+    written = Written(declared_file(dict(file)))
     if not project.is_linked:
         return {"": header_of(project.table, written)}
     files = sorted(each for each in Path(project.table).iterdir() if not each.name.startswith("."))
@@ -34,7 +41,7 @@ def headers(project: Project, document: Document | None = None) -> dict[str, tup
 def names(project: Project, document: Document) -> list[str]:
     """All columns as a schema calls them, as far as headers can be read."""
     try:
-        found = headers(project, document)
+        found = headers(project, _written(project, document))
     except HedgerowError:
         return []
     return [f"{table}.{name}" if table else name for table, header in found.items() for name in header]
@@ -46,7 +53,7 @@ def show(studio: Studio, form: Form) -> Any:
     found: dict[str, tuple[str, ...]] = {}
     fault = None
     try:
-        found = headers(project, document)
+        found = headers(project, _written(project, document))
     except HedgerowError as problem:
         fault = str(problem)
     return studio.page(
@@ -57,6 +64,7 @@ def show(studio: Studio, form: Form) -> Any:
         fault=fault,
         file=_written(project, document),
         document=document,
+        links=LINK,
         command=commands.draft(project, project.schema) if not project.is_linked else None,
     )
 
@@ -65,9 +73,8 @@ def save(studio: Studio, form: Form) -> Any:
     """How the file is written, and a draft of the schema."""
     project = studio.project
     given = {key: form[key] for key in FILE if form[key]}
-    declared_file(given)
+    headers(project, given)
     project.notes.file = given
-    headers(project)
     if project.schema.exists():
         document = Document.read(project)
         document.data.pop("file", None)
@@ -76,14 +83,14 @@ def save(studio: Studio, form: Form) -> Any:
     else:
         draft(studio, [])
     project.save()
-    return studio.go("/table")
+    return studio.go("/table#person")
 
 
 def draft(studio: Studio, sources: list[str]) -> None:
     """A schema with what headers and public sources say."""
     project = studio.project
     if project.is_linked:
-        project.write(project.schema, skeleton(project.name, headers(project)).text)
+        project.write(project.schema, skeleton(project.name, headers(project, project.notes.file)).text)
     else:
         words = commands.draft(project, project.schema, sources, overwrite=project.schema.exists())
         studio.finish("draft", words)
