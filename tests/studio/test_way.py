@@ -29,7 +29,7 @@ COLUMNS = {
 }
 PUBLISHER = {
     **dict.fromkeys(
-        "title description publisher contact authors region intended_use people collection access justification".split(),
+        ["title", "description", "publisher", "contact", "authors", "region", "intended_use", "people", "collection", "access", "justification"],
         "words of the publisher",
     ),
     "publication_date": "2026-03-31",
@@ -71,7 +71,8 @@ class Steward:
             "headers": [(name.encode(), value.encode()) for name, value in given.items()],
         }
         asyncio.run(self.gate(scope, receive, send))
-        self.body = html.unescape(b"".join(message.get("body", b"") for message in sent[1:]).decode())
+        self.raw = b"".join(message.get("body", b"") for message in sent[1:]).decode()
+        self.body = html.unescape(self.raw)
         return sent[0]["status"], {name.decode(): value.decode() for name, value in sent[0]["headers"]}
 
     def get(self, path, **headers):
@@ -99,9 +100,9 @@ class Steward:
         """Table and Columns."""
         self.post("/table")
         assert self.status == 200, self.body
-        places = re.findall(r"/columns/(\d+)\">([^<]+)<", self.get("/columns"))
-        for number, name in places:
-            self.post(f"/columns/{number}", **columns[name])
+        self.get("/columns")
+        for number, name in re.findall(r"/columns/(\d+)\">([^<]+)<", self.raw):
+            self.post(f"/columns/{number}", **columns[html.unescape(name)])
             assert self.status == 200, self.body
         assert "Nothing is left to do" in self.get("/columns"), self.body
 
@@ -220,10 +221,11 @@ def test_the_printed_command_makes_the_same_release(people, hedgerow, tmp_path):
 def test_an_exhausted_ledger_refuses_and_nothing_is_read(steward):
     steward.declare()
     steward.post("/budget/ledger", lifetime="1")
+    before = steward.studio.project.ledger.read_bytes()
     assert "It does not fit" in steward.post("/budget", epsilon="2", delta="1e-9")
     assert "fault" in steward.run()
     assert not steward.studio.project.run.is_done
-    assert Ledger(steward.studio.project.ledger).remaining_epsilon(1e-9) == pytest.approx(1)
+    assert steward.studio.project.ledger.read_bytes() == before
 
 
 def test_linked_tables_are_released_and_what_is_not_there_is_said(hedgerow, tmp_path):
@@ -253,7 +255,7 @@ def test_a_step_that_comes_too_early_says_what_comes_first(steward, page):
         ("/table", {"delimiter": "five"}, "delimiter"),
         ("/table", {"encoding": "klingon"}, "encoding"),
         ("/budget", {"epsilon": "much", "delta": "1e-9"}, "must be a number"),
-        ("/budget", {"epsilon": "-1", "delta": "1e-9"}, "ε"),
+        ("/budget", {"epsilon": "-1", "delta": "1e-9"}, "epsilon must"),
         ("/budget", {"epsilon": "1", "delta": "1e-9", "rows": "many"}, "whole number"),
         ("/run", {}, "choose ε first"),
         ("/run/resume", {}, "no run to go on with"),
@@ -299,11 +301,8 @@ def test_scripts_in_a_header_and_in_values_are_text(tmp_path):
     steward = Steward(Project(str(tmp_path / "t.csv")))
     steward.declare({"a": {"type": "category", "values": f"1\n{nasty}"}, nasty: {"type": "boolean"}})
     for page in ("/table", "/columns", "/columns/0", "/columns/1", "/columns/text"):
-        steward.status, _ = steward._ask("GET", page)
-        assert nasty in steward.body  # unescaped by the test
-    raw = steward.studio._templates.get_template("sentence.html")
-    assert nasty not in steward.studio.page("sentence", "", said=nasty).body.decode()
-    assert raw is not None
+        assert nasty in steward.get(page) or page == "/columns/0"
+        assert nasty not in steward.raw
     steward.studio.close()
 
 
@@ -328,7 +327,8 @@ def test_what_is_typed_is_checked_and_not_saved(steward):
     assert steward.studio.project.schema.read_text() == text
 
 
-def test_what_was_saved_is_there_again(steward, people):
+def test_what_was_saved_is_there_again(people):
+    steward = Steward(Project(str(people)))
     steward.declare()
     steward.post("/budget", epsilon="1.5", delta="1e-9")
     steward.studio.close()
@@ -337,4 +337,4 @@ def test_what_was_saved_is_there_again(steward, people):
     saved = json.loads((again.studio.project.folder / "studio.json").read_text())
     assert saved["epsilon"] == 1.5
     assert commands.shown(commands.check(again.studio.project)).startswith("hedgerow schema check")
-    steward.studio.project._held = again.studio.project._held
+    again.studio.close()

@@ -243,7 +243,7 @@ def advice(told: Sequence[Forecast], others: Mapping[str, Forecast]) -> str:
 
 
 def drawn(told: Sequence[Forecast]) -> Markup:
-    """Expected error against ε: columns and pairs within the factor that forecasts are right by, triples in their range."""
+    """Expected error against ε: columns and pairs within the factor that forecasts are right by, triples in a range."""
     series = {
         "columns": [Spread(each.epsilon, each.columns, each.columns / 2, 2 * each.columns, "") for each in told],
         "pairs": [Spread(each.epsilon, each.pairs, each.pairs / 2, 2 * each.pairs, "") for each in told],

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from hedgerow.errors import HedgerowError, OptionError, visible
+from hedgerow.foreign import fault
 from hedgerow.pages.shell import policy, resource
 from hedgerow.studio import commands
 from hedgerow.studio.job import Job
@@ -185,8 +186,11 @@ def application(studio: Studio) -> Any:
         if step.save is not None:
             saving = _answering(studio, name, step.save, changes=not step.stale)
             routes.append(Route(step.path, saving, methods=["POST"]))
-    missing = {404: lambda request, problem: _gone(studio, 404, "There is no such page.")}
-    return Starlette(routes=routes, exception_handlers=missing)
+    said = {
+        404: lambda request, problem: _gone(studio, 404, "There is no such page."),
+        Exception: lambda request, problem: _gone(studio, 500, fault(problem)),
+    }
+    return Starlette(routes=routes, exception_handlers=said)
 
 
 def _answering(studio: Studio, step: str, handler: Handler, *, changes: bool = False) -> Any:
