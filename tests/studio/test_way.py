@@ -27,11 +27,9 @@ COLUMNS = {
     "member": {"type": "boolean"},
     "name": {"type": "left out"},
 }
+NEEDED = ("title", "description", "publisher", "contact", "authors", "region", "intended_use", "people", "collection")
 PUBLISHER = {
-    **dict.fromkeys(
-        ["title", "description", "publisher", "contact", "authors", "region", "intended_use", "people", "collection", "access", "justification"],
-        "words of the publisher",
-    ),
+    **dict.fromkeys((*NEEDED, "access", "justification"), "words of the publisher"),
     "publication_date": "2026-03-31",
     "license": "CC-BY-4.0",
     "looked_before": "no",
