@@ -18,6 +18,8 @@ from hedgerow.methods.field_groups import FieldGroups
 from hedgerow.methods.hedge import Hedge
 from hedgerow.methods.match3 import Match3, Wanted
 from hedgerow.methods.shared.public import Relations, forest
+from hedgerow.models.segments import Segments
+from hedgerow.models.tilted import Tilted
 from hedgerow.run.prior import Prior
 
 
@@ -229,3 +231,16 @@ def test_replay_finds_no_difference_with_an_earlier_release(tmp_path):
                 made = replay_pair(method, budget, pair, prior=Prior.load(path)).release
                 check_release(made)
                 assert made.certificate.prior["sha256"] == Prior.load(path).digest
+
+
+@pytest.mark.parametrize("kind", [Segments, Tilted])
+def test_one_row_that_rounding_made_a_little_less_is_a_row(kind):
+    """Shares that are added up again: 0.9999999999999999 rows were refused after they had been paid for."""
+    domain = Domain.of({"site": 5, "age": 2})
+    counts = np.array([0.07, 0.13, 0.23, 0.27, 0.3]) * (1 - 1e-15)
+    assert counts.sum() < 1
+    pool = {"age": np.array([0, 1], dtype=np.uint8)}
+    rest = ({}, {}) if kind is Tilted else ((), (), 1)
+    assert len(kind(domain, ("site",), counts, pool, *rest).draw(3, np.random.default_rng(0))["age"]) == 3
+    with pytest.raises(hr.HedgerowError, match="a row at least"):
+        kind(domain, ("site",), counts * 0, pool, *rest)

@@ -52,7 +52,7 @@ class Segments(FromMarginals):
         self.segments = segments
         self.counts = np.asarray(counts, dtype=np.float64)
         self.inner = Domain(attribute for attribute in domain if attribute.name not in segments)
-        if self.counts.shape != domain.shape(segments) or self.counts.min() < 0 or self.counts.sum() < 1:
+        if self.counts.shape != domain.shape(segments) or self.counts.min() < 0 or not self.counts.sum() >= 0.5:
             raise HedgerowError("bad-segments", "segments need one count per cell, none below 0, and a row at least.")
         if tuple(pool) != self.inner.names or not all(len(codes) for codes in pool.values()):
             raise HedgerowError("bad-pool", "a pool needs rows of every attribute that is no segment, in domain order.")
