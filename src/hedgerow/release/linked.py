@@ -17,6 +17,7 @@ from hedgerow.coded.domain import CodedTable, Codes, IntArray
 from hedgerow.errors import OptionError, ReleaseError
 from hedgerow.models.linked import Chain, LinkedModel
 from hedgerow.models.model import block_rng
+from hedgerow.models.stored import Allowance
 from hedgerow.release.bundle import MOST_ROWS, Release
 from hedgerow.release.files import table_writer
 from hedgerow.schema.arrays import FloatArray
@@ -31,6 +32,8 @@ BLOCK_UNITS = 1 << 16
 """Units of a block."""
 VALUES_AT_A_TIME = 1 << 25
 """Values of all rows that are held at a time; a unit with more of them is drawn by itself."""
+BYTES_A_VALUE = 16
+"""Of a row while it is drawn and written."""
 TRIES = 100
 """Times that a step is drawn again which only a first row has."""
 
@@ -58,6 +61,8 @@ class LinkedRelease(Release):
             raise ReleaseError(
                 "model-without-tables", "the model of the release does not fit the tables of its schema."
             )
+        widest = sum(most * len(views[name].attributes) for name, most in tables.most_rows.items())
+        Allowance(self.trust.memory).take(memory=BYTES_A_VALUE * widest)  # a unit is drawn whole
 
     @property
     def parts(self) -> int:
