@@ -24,6 +24,11 @@ def test_from_a_folder_to_a_folder(hedgerow, clinic):
     assert hedgerow("verify", "made.release").code == 0
     assert hedgerow("sample", "made.release", "-o", "more", "--rows", 20, "-q").code == 0
     assert pyarrow.csv.read_csv(clinic / "more" / "patients.csv").num_rows == 20
+    done = hedgerow("evaluate", "clinic", "made", "-s", "made.release", "-q")
+    assert done.code == 0, done.err
+    assert done.out.startswith("PRIVATE")
+    assert "visits: " in done.out
+    assert "0 orphans" in done.out
     for refused in (("sample", "made.release", "-o", "more.csv"), ("ask", "made.release", "SELECT COUNT(*)")):
         done = hedgerow(*refused)
         assert done.code == 2

@@ -22,6 +22,7 @@ from hedgerow.private.engines import open_tables
 from hedgerow.private.ledger import Ledger
 from hedgerow.private.mechanisms import Randomizer
 from hedgerow.progress import Progress
+from hedgerow.release import linked
 from hedgerow.release.bundle import Release, verify
 from hedgerow.release.linked import LinkedRelease
 from hedgerow.run import Run
@@ -403,6 +404,44 @@ def test_a_model_that_was_tampered_with_is_refused_or_draws_its_tables() -> None
         }
         outcomes.append("drawn")
     assert {"refused", "drawn"} <= set(outcomes)
+
+
+SHOPS = """
+tables:
+  shops: {key: id, columns: {region: {type: code, size: 4}}}
+  sales: {key: sale, parent: shops, link: shop, max_per_parent: 1000000, columns: {kind: {type: code, size: 3}}}
+  goods: {parent: sales, link: sale, max_per_parent: 1, columns: {size: {type: code, size: 2}}}
+"""
+
+
+def test_units_with_very_many_rows_are_drawn_in_parts(monkeypatch: Any, tmp_path: Any) -> None:
+    """A unit may have a million rows: no more are held than fit, or one unit, and keys fit in all parts together."""
+    sales = np.arange(6 * 300)
+    tables = {
+        "shops": pa.table({"id": range(6), "region": [0, 1, 2, 3, 0, 1]}),
+        "sales": pa.table({"sale": sales, "shop": sales // 300, "kind": sales % 3}),
+        "goods": pa.table({"sale": sales, "size": sales % 2}),
+    }
+    release = hedgerow.synthesize(
+        tables, Schema.parse(SHOPS), Budget(1e5, 1e-6), "independent", unsafe_noise_seed=1, quality=0.0
+    )
+    assert isinstance(release, LinkedRelease)
+    monkeypatch.setattr(linked, "BLOCK_UNITS", 6)
+    monkeypatch.setattr(linked, "VALUES_AT_A_TIME", 5000)
+    parts = list(release.families(12, seed=2))
+    held = [sum(table.num_rows * table.num_columns for table in part.values()) for part in parts]
+    assert len(parts) > 4
+    assert all(values <= 5000 or part["shops"].num_rows == 1 for values, part in zip(held, parts, strict=True))
+    drawn = {name: table.to_pandas() for name, table in release.sample(12, seed=2).items()}
+    assert drawn["shops"].id.tolist() == list(range(1, 13))
+    assert drawn["sales"].sale.is_unique
+    assert len(drawn["sales"]) > 1000
+    assert drawn["sales"].shop.isin(drawn["shops"].id).all()
+    assert drawn["goods"].sale.isin(drawn["sales"].sale).all()
+    release.save(tmp_path / "r.release")
+    with pytest.raises(HedgerowError) as told:
+        Release.load(tmp_path / "r.release", memory=50 << 20)
+    assert told.value.code == "model-memory"
 
 
 def test_a_model_of_linked_tables_draws_no_single_table() -> None:
