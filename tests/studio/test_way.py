@@ -144,6 +144,12 @@ def test_a_table_becomes_a_published_folder(steward):
     answered = steward.post("/look", question="SELECT sex, COUNT(*) FROM people GROUP BY sex")
     assert "female" in answered
     assert "basis" in answered
+    steward.post("/look/private", agreed="1")
+    steward.wait()
+    assert "PRIVATE" in steward.get("/look/private")
+    assert "PRIVATE" in steward.get("/look/private/page"), steward.body
+    assert run.evaluation.parent.name == "private"
+    assert "PRIVATE" not in steward.get("/look")
     assert "no answer yet" in steward.post("/publish", title="People", publish="1")
     assert not run.published.exists()
     assert "The folder is written" in steward.post("/publish", **PUBLISHER, publish="1"), steward.body

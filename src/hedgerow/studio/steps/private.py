@@ -44,7 +44,7 @@ class Room:
         )
 
     def enter(self, studio: Studio, form: Form) -> Any:
-        """Begin to look; a page of an earlier look goes first, so that what is shown is what was asked for."""
+        """Begin to look; the command replaces the page of an earlier look."""
         words = self.words(studio)
         if not form["agreed"]:
             raise OptionError("not-agreed", "nobody looked: say first that you know what is shown there.")
