@@ -245,8 +245,13 @@ def advice(told: Sequence[Forecast], others: Mapping[str, Forecast]) -> str:
 def drawn(told: Sequence[Forecast]) -> Markup:
     """Expected error against ε: columns and pairs within the factor that forecasts are right by, triples in a range."""
     series = {
-        "columns": [Spread(each.epsilon, each.columns, each.columns / 2, 2 * each.columns, "") for each in told],
-        "pairs": [Spread(each.epsilon, each.pairs, each.pairs / 2, 2 * each.pairs, "") for each in told],
-        "triples": [Spread(e.epsilon, (e.triples[0] * e.triples[1]) ** 0.5, *e.triples, "") for e in told],
+        "columns": [_spread(each, "columns", each.columns / 2, 2 * each.columns) for each in told],
+        "pairs": [_spread(each, "pairs", each.pairs / 2, 2 * each.pairs) for each in told],
+        "triples": [_spread(each, "triples", *each.triples) for each in told],
     }
     return curves(series, {}, "Expected error against ε", "ε", "share of rows in wrong cells")
+
+
+def _spread(told: Forecast, what: str, low: float, high: float) -> Spread:
+    said = f"{what} at ε = {told.epsilon:g}: {100 * low:.2g} % to {100 * high:.2g} %"
+    return Spread(told.epsilon, (low * high) ** 0.5, low, high, said)

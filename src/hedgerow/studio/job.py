@@ -22,7 +22,7 @@ SECONDS = 20
 
 
 @dataclass(frozen=True)
-class Said:
+class Output:
     """What a command has said so far."""
 
     phases: list[str] = field(default_factory=list)
@@ -33,20 +33,20 @@ class Said:
     refusal: str = ""
 
 
-def said(log: Path) -> Said:
+def said(log: Path) -> Output:
     """What the log of a command holds."""
     try:
         text = log.read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return Said()
+        return Output()
     before, mark, after = text.partition("hedgerow [")
     refused = _REFUSED.match(mark + after)
     lines = before.splitlines()
     phases = [line.removesuffix(_PHASE) for line in lines if line.endswith(_PHASE)]
     notes = [line.partition(": ")[2] for line in lines if line.startswith(("warning: ", "hint: "))]
     if refused is None:
-        return Said(phases, notes)
-    return Said(phases, notes, refused[1], refused[2].strip())
+        return Output(phases, notes)
+    return Output(phases, notes, refused[1], refused[2].strip())
 
 
 class Job:
@@ -75,7 +75,7 @@ class Job:
         return not self.runs and self._process.returncode != 0
 
     @property
-    def said(self) -> Said:
+    def said(self) -> Output:
         return said(self.log)
 
     def ask_to_stop(self) -> None:

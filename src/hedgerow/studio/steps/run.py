@@ -8,7 +8,7 @@ from typing import Any
 from hedgerow.errors import OptionError
 from hedgerow.studio import commands
 from hedgerow.studio.app import Form, Step, Studio
-from hedgerow.studio.job import Said, said
+from hedgerow.studio.job import Output, said
 from hedgerow.studio.steps.columns import declared
 
 
@@ -52,7 +52,7 @@ def show(studio: Studio, form: Form) -> Any:
 def progress(studio: Studio, form: Form) -> Any:
     """The part of the page that changes while a command is at work."""
     job = studio.job
-    return studio.page("progress", "run", at_work=studio.at_work, said=Said() if job is None else job.said)
+    return studio.page("progress", "run", at_work=studio.at_work, said=Output() if job is None else job.said)
 
 
 def begin(studio: Studio, form: Form) -> Any:

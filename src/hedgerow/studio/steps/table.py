@@ -83,7 +83,7 @@ def save(studio: Studio, form: Form) -> Any:
     else:
         draft(studio, [])
     project.save()
-    return studio.go("/table#person")
+    return studio.go("/table#who")
 
 
 def draft(studio: Studio, sources: list[str]) -> None:
