@@ -13,18 +13,23 @@ from hedgerow import Budget, Schema
 from hedgerow.audit.model import tampered
 from hedgerow.audit.mutants import bounded_after_joining
 from hedgerow.audit.replay import Replayed, Violation, replay
+from hedgerow.coded.domain import Attribute, Domain
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import HedgerowError
 from hedgerow.methods import build
+from hedgerow.methods.shared import histories
 from hedgerow.models import load
+from hedgerow.models.linked import MOST_LOCAL_CELLS
 from hedgerow.private import kinship
 from hedgerow.private.engines import open_tables
 from hedgerow.private.ledger import Ledger
 from hedgerow.private.mechanisms import Randomizer
 from hedgerow.progress import Progress
+from hedgerow.release import linked
 from hedgerow.release.bundle import Release, verify
 from hedgerow.release.linked import LinkedRelease
 from hedgerow.run import Run
+from hedgerow.schema.links import View
 
 SCHEMA = """
 dataset: houses
@@ -403,6 +408,56 @@ def test_a_model_that_was_tampered_with_is_refused_or_draws_its_tables() -> None
         }
         outcomes.append("drawn")
     assert {"refused", "drawn"} <= set(outcomes)
+
+
+SHOPS = """
+tables:
+  shops: {key: id, columns: {region: {type: code, size: 4}}}
+  sales: {key: sale, parent: shops, link: shop, max_per_parent: 1000000, columns: {kind: {type: code, size: 3}}}
+  goods: {parent: sales, link: sale, max_per_parent: 1, columns: {size: {type: code, size: 2}}}
+"""
+
+
+def test_units_with_very_many_rows_are_drawn_in_parts(monkeypatch: Any, tmp_path: Any) -> None:
+    """A unit may have a million rows: no more are held than fit, or one unit, and keys fit in all parts together."""
+    sales = np.arange(6 * 300)
+    tables = {
+        "shops": pa.table({"id": range(6), "region": [0, 1, 2, 3, 0, 1]}),
+        "sales": pa.table({"sale": sales, "shop": sales // 300, "kind": sales % 3}),
+        "goods": pa.table({"sale": sales, "size": sales % 2}),
+    }
+    release = hedgerow.synthesize(
+        tables, Schema.parse(SHOPS), Budget(1e5, 1e-6), "independent", unsafe_noise_seed=1, quality=0.0
+    )
+    assert isinstance(release, LinkedRelease)
+    monkeypatch.setattr(linked, "BLOCK_UNITS", 6)
+    monkeypatch.setattr(linked, "VALUES_AT_A_TIME", 5000)
+    parts = list(release.families(12, seed=2))
+    held = [sum(table.num_rows * table.num_columns for table in part.values()) for part in parts]
+    assert len(parts) > 4
+    assert all(values <= 5000 or part["shops"].num_rows == 1 for values, part in zip(held, parts, strict=True))
+    drawn = {name: table.to_pandas() for name, table in release.sample(12, seed=2).items()}
+    assert drawn["shops"].id.tolist() == list(range(1, 13))
+    assert drawn["sales"].sale.is_unique
+    assert len(drawn["sales"]) > 1000
+    assert drawn["sales"].shop.isin(drawn["shops"].id).all()
+    assert drawn["goods"].sale.isin(drawn["sales"].sale).all()
+    release.save(tmp_path / "r.release")
+    with pytest.raises(HedgerowError) as told:
+        Release.load(tmp_path / "r.release", memory=50 << 20)
+    assert told.value.code == "model-memory"
+
+
+def test_what_is_too_much_to_be_given_leaves_how_many_rows_follow() -> None:
+    """A column that is learnt without it comes back with the mean over units, and so does what is learnt with it."""
+    sizes = {"c.x": 60, "c.left()": 30, "c.before(x)": 60, "p.a": 60, "p.b": 60}
+    domain = Domain(Attribute(name, size) for name, size in sizes.items())
+    view = View(("c.x",), (), ("p.a", "p.b"), "c.left()", {"c.x": "c.before(x)"})
+    scores = {domain.marginal(("c.x", other)): 10.0 + size for other, size in sizes.items() if other != "c.x"}
+    (given,) = histories.chosen(view, domain, scores, 4).values()
+    assert "c.left()" in given
+    assert len(given) < 4
+    assert domain.cells(("c.x", *given)) <= MOST_LOCAL_CELLS
 
 
 def test_a_model_of_linked_tables_draws_no_single_table() -> None:

@@ -44,6 +44,15 @@ class Row(NamedTuple):
     high: float
     basis: Basis
 
+    @property
+    def figures(self) -> list[str]:
+        """Estimate, low and high with as many digits as the interval leaves any sense to."""
+        width = self.high - self.low
+        decimals = 0 if not math.isfinite(width) or width >= 20 else 6
+        if 0 < width < 20:
+            decimals = max(0, 1 - math.floor(math.log10(width)))
+        return [f"{number:,.{decimals}f}" for number in (self.estimate, self.low, self.high)]
+
 
 @dataclass(frozen=True)
 class Answer:

@@ -20,6 +20,7 @@ from hedgerow.cli.preset import app as preset
 from hedgerow.cli.publish import publish
 from hedgerow.cli.sample import sample
 from hedgerow.cli.schema import app as schema
+from hedgerow.cli.studio import studio
 from hedgerow.cli.synth import synth
 from hedgerow.cli.verify import verify
 
@@ -49,5 +50,5 @@ def root(
     """Turn a private table into a synthetic one that anyone may read, under differential privacy."""
 
 
-for command in (plan, synth, sample, ask, verify, publish, evaluate, compare, methods, audit, example, demo):
+for command in (studio, plan, synth, sample, ask, verify, publish, evaluate, compare, methods, audit, example, demo):
     app.command()(command)

@@ -144,18 +144,6 @@ def _show(answers: Answers, level: float) -> None:
         table.add_column("basis")
         for row in answer.rows:
             held = [visible("" if row.group[name] is None else str(row.group[name])) for name in groups]
-            figures = _figures(row.estimate, row.low, row.high)
-            table.add_row(*(Text(cell) for cell in (*held, visible(row.value), *figures, row.basis)))
+            table.add_row(*(Text(cell) for cell in (*held, visible(row.value), *row.figures, row.basis)))
         console.print(table)
         console.print()
-
-
-def _figures(estimate: float, low: float, high: float) -> list[str]:
-    """So many digits as the interval leaves any sense to."""
-    import math
-
-    width = high - low
-    decimals = 0 if not math.isfinite(width) or width >= 20 else 6
-    if 0 < width < 20:
-        decimals = max(0, 1 - math.floor(math.log10(width)))
-    return [f"{number:,.{decimals}f}" for number in (estimate, low, high)]

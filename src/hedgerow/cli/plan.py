@@ -117,15 +117,9 @@ def _print(
 
 
 def _draw(path: Path, told: Sequence[Forecast], overwrite: bool) -> None:
-    from hedgerow.pages.charts import Spread, curves
     from hedgerow.pages.shell import picture
     from hedgerow.release.files import whole_file
+    from hedgerow.run.forecast import drawn
 
-    series = {
-        "columns": [Spread(each.epsilon, each.columns, each.columns / 2, 2 * each.columns, "") for each in told],
-        "pairs": [Spread(each.epsilon, each.pairs, each.pairs / 2, 2 * each.pairs, "") for each in told],
-        "triples": [Spread(e.epsilon, (e.triples[0] * e.triples[1]) ** 0.5, *e.triples, "") for e in told],
-    }
-    drawn = curves(series, {}, "Expected error against ε", "ε", "share of rows in wrong cells")
     with whole_file(path, replace=overwrite) as partial:
-        partial.write_text(picture(drawn), encoding="utf-8")
+        partial.write_text(picture(drawn(told)), encoding="utf-8")

@@ -33,7 +33,7 @@ def draft(
     """Write a schema with the names of the header and everything that public sources say; the rest is TODO."""
     from hedgerow.errors import unread
     from hedgerow.private.sources.sameness import refuse_as_public
-    from hedgerow.private.sources.source import header_of, open_source
+    from hedgerow.private.sources.source import dataset_name, header_of, open_source
     from hedgerow.release.files import whole_file
     from hedgerow.run.outputs import check_outputs
     from hedgerow.schema.draft import draft_schema
@@ -56,7 +56,7 @@ def draft(
     made = draft_schema(
         header,
         sources or [],
-        dataset=_dataset(table),
+        dataset=dataset_name(table),
         file=written.file,
         public_batches=public_batches,
     )
@@ -65,14 +65,6 @@ def draft(
     print(f"{out}: {made.summary}")
     if Path(table).suffix.lower() in LABELLED and table not in (sources or []):
         print(f"hint: --from {table} takes what its labels and formats say, too.", file=sys.stderr)
-
-
-def _dataset(table: str) -> str:
-    """people, of people.csv and of people.csv.gz."""
-    from hedgerow.private.sources.source import DELIMITERS
-
-    name = Path(table).stem
-    return Path(name).stem if Path(name).suffix.lower() in DELIMITERS else name
 
 
 @app.command()

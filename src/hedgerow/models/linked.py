@@ -24,6 +24,8 @@ from hedgerow.models.stored import LARGEST, Stored
 
 MOST_LOCAL_CELLS = 1 << 22
 """Of the small model of one attribute."""
+CELLS_AT_A_TIME = 1 << 22
+"""Weights that are compared with what was drawn at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +54,9 @@ class Local:
         for name in self.given:
             index = index * self.model.domain[name].size + given[name]
         chosen: IntArray = np.empty(rows, dtype=np.int64)
-        for begin in range(0, rows, 1 << 16):
-            part = slice(begin, begin + (1 << 16))
+        step = max(1, CELLS_AT_A_TIME // self.ends.shape[1])
+        for begin in range(0, rows, step):
+            part = slice(begin, begin + step)
             ends = self.ends[index[part]]
             drawn = rng.random(len(ends)) * ends[:, -1]
             chosen[part] = np.minimum((ends <= drawn[:, None]).sum(axis=1), ends.shape[1] - 1)

@@ -16,6 +16,10 @@ from hedgerow.errors import visible
 class Markup(str):
     """Text that is HTML already. Only `tag` and `joined` make it."""
 
+    def __html__(self) -> str:
+        """For templates, which escape everything else."""
+        return str(self)
+
 
 Content: TypeAlias = str | Markup | Iterable["str | Markup"]
 

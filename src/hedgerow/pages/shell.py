@@ -71,21 +71,17 @@ def tabs(panels: Sequence[tuple[str, Content]]) -> Markup:
 
 def picture(drawn: Markup) -> str:
     """An SVG as a file of its own, in the colours of the pages."""
-    style = tag("style", Markup(_resource("style.css")))
+    style = tag("style", Markup(resource("style.css")))
     opened, _, rest = drawn.removeprefix("<svg").partition(">")
     return f'<svg xmlns="http://www.w3.org/2000/svg"{opened}>{style}{rest}\n'
 
 
 def _page(title: str, marks: Sequence[Markup], body: Iterable[Content]) -> str:
-    style, script = _resource("style.css"), _resource("script.js")
-    policy = (
-        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'; "
-        "form-action 'none'"
-    )
+    style, script = resource("style.css"), resource("script.js")
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=policy),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy()),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="generator", content=f"Hedgerow {__version__}"),
         *marks,
@@ -97,8 +93,15 @@ def _page(title: str, marks: Sequence[Markup], body: Iterable[Content]) -> str:
     return f"<!doctype html>\n{page}\n"
 
 
+def policy() -> str:
+    """What a page allows itself: its own style and its own few lines, told by their hashes."""
+    style, script = _hash(resource("style.css")), _hash(resource("script.js"))
+    return f"default-src 'none'; style-src '{style}'; script-src '{script}'; base-uri 'none'; form-action 'none'"
+
+
 @cache
-def _resource(name: str) -> str:
+def resource(name: str) -> str:
+    """A file beside this one."""
     return resources.files("hedgerow.pages").joinpath(name).read_text(encoding="utf-8")
 
 

@@ -168,7 +168,7 @@ def exported(ledger: Ledger) -> Iterator[list[str]]:
         record = entry.record
         row = dict.fromkeys(EXPORTED, "") | {"record": str(entry.number), "time": record.get("time", "")}
         row |= {key: str(record[key]) for key in ("period", "unit", "epsilon", "delta") if key in record}
-        row |= {"what": _what(entry), "hash": entry.digest}
+        row |= {"what": told(entry), "hash": entry.digest}
         if "debit" in record:
             amount = ledger.debited(entry)
             units += amount.units
@@ -176,7 +176,7 @@ def exported(ledger: Ledger) -> Iterator[list[str]]:
         yield [row[key] for key in EXPORTED]
 
 
-def _what(entry: Entry) -> str:
+def told(entry: Entry) -> str:
     record = entry.record
     if entry.number == 0:
         return f"ledger of {record['dataset']}"

@@ -76,7 +76,8 @@ def _dataset(publication: Publication, files: Files, kind: str) -> dict[str, Any
             "measurementTechnique": f"{publication.release.certificate.method['title']}, under differential privacy",
             "variableMeasured": [
                 {"@type": "PropertyValue", "name": column.name, "description": column.about}
-                for column in publication.columns
+                for table in publication.tables
+                for column in publication.columns(table)
             ]
             if kind == "DataDownload"
             else None,
@@ -125,7 +126,7 @@ def _record_set(publication: Publication, table: Table) -> dict[str, Any]:
                 "dataType": kinds.get(column.kind, "sc:Date" if column.kind == "date" else "sc:DateTime"),
                 "source": {"fileObject": {"@id": table.parquet}, "extract": {"column": column.name}},
             }
-            for column in publication.columns
+            for column in publication.columns(table)
         ],
     }
 
@@ -189,7 +190,7 @@ def _resource(publication: Publication, table: Table, files: Files) -> dict[str,
         "encoding": "utf-8",
         "bytes": file.size,
         "hash": f"sha256:{file.sha256}",
-        "schema": {"fields": [_field(column) for column in publication.columns], "missingValues": [""]},
+        "schema": {"fields": [_field(column) for column in publication.columns(table)], "missingValues": [""]},
     }
 
 
@@ -224,7 +225,7 @@ def csvw(publication: Publication, files: Files) -> dict[str, Any]:
         "tables": [
             {
                 "url": table.csv,
-                "tableSchema": {"columns": [_csvw_column(column) for column in publication.columns]},
+                "tableSchema": {"columns": [_csvw_column(column) for column in publication.columns(table)]},
             }
             for table in publication.tables
         ],

@@ -48,21 +48,22 @@ def codebook(publication: Publication, files: Files) -> bytes:
         _under(text, "fileName", table.csv)
         size = _under(text, "dimensns")
         _under(size, "caseQnty", str(table.rows))
-        _under(size, "varQnty", str(len(publication.columns)))
+        _under(size, "varQnty", str(len(publication.columns(table))))
         _under(text, "fileType", files[table.csv].name.rpartition(".")[2])
     described = _under(root, "dataDscr")
-    listed = " ".join(f"F{number}" for number in range(1, len(publication.tables) + 1))
-    for number, column in enumerate(publication.columns, start=1):
-        _variable(described, number, column, listed)
+    owned = [(f"F{place}", table) for place, table in enumerate(publication.tables, start=1)]
+    variables = [(file, column) for file, table in owned for column in publication.columns(table)]
+    for number, (file, column) in enumerate(variables, start=1):
+        _variable(described, number, column, file)
     ElementTree.indent(root, " ")
     written: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
     return written + b"\n"
 
 
-def _variable(parent: ElementTree.Element, number: int, column: Column, files: str) -> None:
+def _variable(parent: ElementTree.Element, number: int, column: Column, file: str) -> None:
     numeric = column.kind in _NUMERIC
     interval = {"intrvl": "contin" if column.kind == "number" else "discrete"}
-    variable = _under(parent, "var", ID=f"V{number}", name=column.written, files=files, **interval)
+    variable = _under(parent, "var", ID=f"V{number}", name=column.written, files=file, **interval)
     _under(variable, "labl", column.name)
     if column.least is not None and column.most is not None:
         bounds = {"min": str(column.least), "max": str(column.most)}

@@ -107,7 +107,7 @@ def _number(value: Any) -> str:
 
 def _tables(publication: Publication) -> dict[str, Any]:
     release, certificate = publication.release, publication.release.certificate
-    columns = publication.columns
+    columns = [column for table in publication.tables for column in publication.columns(table)]
     return {
         "dataset": certificate.dataset or "a private table",
         "release_file": publication.release_file,
@@ -119,7 +119,8 @@ def _tables(publication: Publication) -> dict[str, Any]:
                 "rows": f"{table.rows:,}",
                 "seed": table.seed,
                 "rows_estimated": table.rows == release.expected_rows(),
-                "columns_of_table": [_column(column) for column in columns],
+                "column_count": len(publication.columns(table)),
+                "columns_of_table": [_column(column) for column in publication.columns(table)],
             }
             for table in publication.tables
         ],

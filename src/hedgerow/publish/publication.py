@@ -19,6 +19,8 @@ from hedgerow.schema.spreadsheets import guarded, guarded_name
 
 if TYPE_CHECKING:
     from hedgerow.release.bundle import Release
+    from hedgerow.schema import Schema
+    from hedgerow.schema.encoding import Encoding
 
 FORMAT = "hedgerow publication 1"
 _KINDS = {"bool": "boolean", "int64": "integer", "double": "number", "date32[day]": "date", "string": "string"}
@@ -89,9 +91,13 @@ class Publication:
         said = f"{self.publisher['title']} {self.publisher['publisher']} {self.publisher['publication_date'][:4]}"
         return re.sub("[^a-z0-9]+", "-", said.lower()).strip("-")
 
+    def columns(self, table: Table) -> tuple[Column, ...]:
+        """The columns of one of the tables."""
+        return self._columns[table.name]
+
     @cached_property
-    def columns(self) -> tuple[Column, ...]:
-        return tuple(_columns(self.release))
+    def _columns(self) -> dict[str, tuple[Column, ...]]:
+        return {table.name: tuple(_columns(self.release.encoding, self.release.schema)) for table in self.tables}
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -123,9 +129,8 @@ def made_with() -> dict[str, str]:
     return {**versions(), "platform": f"{platform.system()} {platform.machine()}".strip()}
 
 
-def _columns(release: Release) -> Iterator[Column]:
-    encoding = release.encoding
-    declared = release.schema.to_dict()["columns"]
+def _columns(encoding: Encoding, schema: Schema) -> Iterator[Column]:
+    declared = schema.to_dict()["columns"]
     for field in encoding.arrow_schema:
         name = field.name
         said = declared[name]

@@ -8,7 +8,7 @@ import glob
 import os
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -193,7 +193,20 @@ def check_writable(path: Path, suffixes: Iterable[str] = ()) -> None:
 def write_table(
     path: Path, schema: pa.Schema, batches: Iterable[pa.Table], warning: str | None = None, *, replace: bool = True
 ) -> int:
-    """Write tables one after the other as .csv, .parquet or .arrow; returns the number of rows.
+    """Write tables one after the other as .csv, .parquet or .arrow; returns the number of rows."""
+    rows = 0
+    with table_writer(path, schema, warning, replace=replace) as write:
+        for batch in batches:
+            write(batch)
+            rows += len(batch)
+    return rows
+
+
+@contextmanager
+def table_writer(
+    path: Path, schema: pa.Schema, warning: str | None = None, *, replace: bool = True
+) -> Iterator[Callable[[pa.Table], None]]:
+    """A function that appends to a .csv, .parquet or .arrow file, which is there when everything went well.
 
     A `warning` goes into the file's metadata; a CSV has none, so it gets a note beside it, before it is there itself.
     """
@@ -203,7 +216,6 @@ def write_table(
 
     if warning:
         schema = schema.with_metadata({"hedgerow": warning})
-    rows = 0
     with whole_file(path, replace=replace) as partial:
         writer: Any
         if path.suffix == ".parquet":
@@ -213,18 +225,19 @@ def write_table(
             writer = pa.ipc.new_file(str(partial), schema)
         else:
             writer = pa.csv.CSVWriter(partial, guarded(schema.empty_table()).schema)
+
+        def write(batch: pa.Table) -> None:
+            table = batch.replace_schema_metadata(schema.metadata)
+            writer.write_table(guarded(table) if path.suffix == ".csv" else table)
+
         with writer:
-            for batch in batches:
-                table = batch.replace_schema_metadata(schema.metadata)
-                writer.write_table(guarded(table) if path.suffix == ".csv" else table)
-                rows += len(table)
+            yield write
         if warning and path.suffix == ".csv":
             with whole_file(void_note(path)) as note:
                 note.write_text(warning + "\n")
     if path.suffix == ".csv" and not warning:
         with suppress(OSError):
             void_note(path).unlink()  # it spoke of the table that was here before
-    return rows
 
 
 def void_note(path: Path) -> Path:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
@@ -15,8 +17,9 @@ from hedgerow.coded.domain import CodedTable, Codes, IntArray
 from hedgerow.errors import OptionError, ReleaseError
 from hedgerow.models.linked import Chain, LinkedModel
 from hedgerow.models.model import block_rng
+from hedgerow.models.stored import Allowance
 from hedgerow.release.bundle import MOST_ROWS, Release
-from hedgerow.release.files import write_table
+from hedgerow.release.files import table_writer
 from hedgerow.schema.arrays import FloatArray
 from hedgerow.schema.links import View, before, left_of, rows_of, start_of, step_of
 from hedgerow.schema.ordered import OrderedColumn
@@ -26,9 +29,11 @@ if TYPE_CHECKING:
     from hedgerow.schema.column import Column
 
 BLOCK_UNITS = 1 << 16
-"""Units that are drawn at a time."""
-IDS_A_BLOCK = 1 << 32
-"""Keys of a child table that a block may give."""
+"""Units of a block."""
+VALUES_AT_A_TIME = 1 << 25
+"""Values of all rows that are held at a time; a unit with more of them is drawn by itself."""
+BYTES_A_VALUE = 16
+"""Of a row while it is drawn and written."""
 TRIES = 100
 """Times that a step is drawn again which only a first row has."""
 
@@ -56,6 +61,8 @@ class LinkedRelease(Release):
             raise ReleaseError(
                 "model-without-tables", "the model of the release does not fit the tables of its schema."
             )
+        widest = sum(most * len(views[name].attributes) for name, most in tables.most_rows.items())
+        Allowance(self.trust.memory).take(memory=BYTES_A_VALUE * widest)  # a unit is drawn whole
 
     @property
     def parts(self) -> int:
@@ -83,18 +90,22 @@ class LinkedRelease(Release):
             self._refuse("where")
         if rows is not None and rows < 0:
             raise OptionError("bad-row-count", f"the number of rows must not be negative, got {rows}.")
-        blocks = list(self.blocks(rows, seed)) or [self.block_of(0, 0, 0)]
-        return {name: pa.concat_tables([block[name] for block in blocks]) for name in blocks[0]}
+        drawn = list(self.families(rows, seed))
+        return {name: pa.concat_tables([part[name] for part in drawn]) for name in drawn[0]}
 
-    def blocks(self, rows: int | None = None, seed: int = 0) -> Iterator[dict[str, pa.Table]]:
-        """Whole units some at a time; block b depends only on the release, the seed, b and its size."""
+    def families(self, rows: int | None = None, seed: int = 0) -> Iterator[dict[str, pa.Table]]:
+        """Whole units some at a time, at least one part of none, from blocks of 2¹⁶; block b depends only on the
+        release, the seed, b and its size.
+        """
         wanted = self.estimated_rows if rows is None else rows
-        for number, begin in enumerate(range(0, wanted, BLOCK_UNITS)):
-            yield self.block_of(min(BLOCK_UNITS, wanted - begin), seed, number)
+        for number, begin in enumerate(range(0, max(1, wanted), BLOCK_UNITS)):
+            block = _Block(self, min(BLOCK_UNITS, wanted - begin), block_rng(seed, number), number)
+            yield from block.tables()
 
-    def block_of(self, units: int, seed: int, number: int) -> dict[str, pa.Table]:
-        """The tables of one block."""
-        return _Block(self, units, block_rng(seed, number), number).tables()
+    @cached_property
+    def arrow_schemas(self) -> dict[str, pa.Schema]:
+        """Of each table as it is drawn."""
+        return {name: table.schema for name, table in next(self.families(0)).items()}
 
     def table(self) -> dict[str, pa.Table]:
         return self.sample()
@@ -133,16 +144,17 @@ class LinkedRelease(Release):
 
 def write_tables(folder: Path, release: LinkedRelease, rows: int | None, seed: int, *, replace: bool) -> dict[str, int]:
     """A CSV file for each table; returns the rows of each. Every file is there whole or not at all."""
-    assert release.schema.linked is not None
     warning = " ".join(release.certificate.statements()) if release.certificate.void else None
-    wanted = release.estimated_rows if rows is None else rows
-    only = release.block_of(wanted, seed, 0) if wanted <= BLOCK_UNITS else None
-    written = {}
-    for name in release.schema.linked.names:
-        first = release.block_of(0, seed, 0)[name].schema
-        blocks = release.blocks(wanted, seed) if only is None else [only]  # the same ones for every table
-        drawn = (block[name] for block in blocks)
-        written[name] = write_table(folder / f"{name}.csv", first, drawn, warning, replace=replace)
+    written = dict.fromkeys(release.arrow_schemas, 0)
+    with ExitStack() as files:
+        writers = {
+            name: files.enter_context(table_writer(folder / f"{name}.csv", schema, warning, replace=replace))
+            for name, schema in release.arrow_schemas.items()
+        }
+        for part in release.families(rows, seed):
+            for name, table in part.items():
+                writers[name](table)
+                written[name] += len(table)
     return written
 
 
@@ -168,14 +180,24 @@ def holds_links(path: Path) -> bool:
 
 
 class _Drawn:
-    """The rows of one table of a block: codes of its own attributes, its parents, and its orders where it has one."""
+    """Rows of one table: codes of its own attributes, its parents, how many rows of each child follow, and its orders
+    where it has one.
+    """
 
-    def __init__(self, codes: CodedTable, parent: IntArray, orders: pa.Array | None = None):
-        self.codes, self.parent, self.orders = codes, parent, orders
+    def __init__(
+        self, codes: CodedTable, parent: IntArray, counts: Mapping[str, IntArray], orders: pa.Array | None = None
+    ):
+        self.codes, self.parent, self.counts, self.orders = codes, parent, counts, orders
 
     @property
     def rows(self) -> int:
         return len(self.parent)
+
+    def part(self, some: slice) -> _Drawn:
+        """Rows of the root that lie next to each other."""
+        codes = {name: held[some] for name, held in self.codes.items()}
+        counts = {name: held[some] for name, held in self.counts.items()}
+        return _Drawn(codes, np.arange(some.stop - some.start), counts)
 
 
 class _Block:
@@ -185,14 +207,50 @@ class _Block:
         self._links = release.schema.linked
         self._encoding = release.encoding
         self._model = cast("LinkedModel", release.model)
-        self._units, self._rng, self._number = units, rng, number
+        self._units, self._rng = units, rng
+        self._first = {name: number * BLOCK_UNITS * most for name, most in self._links.most_rows.items()}
+        """How many keys of each table were given, or kept free for blocks before this one."""
 
-    def tables(self) -> dict[str, pa.Table]:
+    def tables(self) -> Iterator[dict[str, pa.Table]]:
         root = self._links.root
-        drawn = {root: _Drawn(self._model.draw(self._units, self._rng), np.arange(self._units))}
-        for name in self._links.names[1:]:
-            drawn[name] = self._children(name, drawn[self._links.parent(name)])
-        return {name: self._written(name, drawn[name]) for name in self._links.names}
+        codes = self._model.draw(self._units, self._rng)
+        units = _Drawn(codes, np.arange(self._units), self._counts(root, codes))
+        for some in self._parts(units):
+            drawn = {root: units.part(some)}
+            for name in self._links.names[1:]:
+                drawn[name] = self._children(name, drawn[self._links.parent(name)])
+            yield {name: self._written(name, rows) for name, rows in drawn.items()}
+            for name, rows in drawn.items():
+                self._first[name] += rows.rows
+
+    def _parts(self, units: _Drawn) -> Iterator[slice]:
+        """Units next to each other, as many as may be held at a time and one at least."""
+        values = np.full(self._units, self._width(self._links.root), dtype=np.int64)
+        for child, rows in units.counts.items():
+            values += rows * self._below(child)
+        ends = np.cumsum(values)
+        begin = 0
+        while begin < self._units:
+            spent = ends[begin - 1] if begin else 0
+            end = max(begin + 1, int(np.searchsorted(ends, spent + VALUES_AT_A_TIME, side="right")))
+            yield slice(begin, end)
+            begin = end
+        if not self._units:
+            yield slice(0, 0)
+
+    def _below(self, name: str) -> int:
+        """The most values that a row can have, with all that hang on it."""
+        links = self._links
+        return self._width(name) + sum(
+            links.links[child].max_per_parent * self._below(child) for child in links.children(name)
+        )
+
+    def _width(self, name: str) -> int:
+        return len(self._links.ids(name)) + sum(each.partition(".")[0] == name for each in self._encoding.domain.names)
+
+    def _counts(self, name: str, codes: CodedTable) -> dict[str, IntArray]:
+        """How many rows of each child table follow on rows of a table."""
+        return {child: self._numbers(rows_of(name, child), codes) for child in self._links.children(name)}
 
     def _column(self, name: str) -> Column:
         return self._encoding.declared[name]
@@ -209,44 +267,47 @@ class _Block:
 
     def _children(self, name: str, parents: _Drawn) -> _Drawn:
         """The rows of a table, those that come first of all parents, then those that come next, and so on."""
-        counts = self._numbers(rows_of(self._links.parent(name), name), parents.codes)
+        counts = parents.counts[name]
+        begins = np.cumsum(counts) - counts
         alive = np.flatnonzero(counts > 0)
         chain, line = self._model.chains[name], _Line(self, name, parents, alive)
-        parts: list[_Drawn] = []
+        codes = self._unfilled(name, int(counts.sum()))
+        orders: FloatArray = np.zeros(int(counts.sum()))
         place = 0
         while len(alive):
-            known: CodedTable = {each: codes[alive] for each, codes in parents.codes.items()}
+            known: CodedTable = {each: held[alive] for each, held in parents.codes.items()}
             known |= self._codes(left_of(name), pa.array(counts[alive] - 1 - place))
             known |= line.given(len(alive))
             own = line.moved(known, alive)
             for local in chain.locals:
                 if local.attribute not in own:
                     own[local.attribute] = chain.draw(local, {**known, **own}, len(alive), self._rng)
-            parts.append(_Drawn(own, alive, line.orders))
+            rows = begins[alive] + place
+            for attribute, held in own.items():
+                codes[attribute][rows] = held
+            if line.ordered:
+                orders[rows] = line.at
             place += 1
             goes_on = np.flatnonzero(counts[alive] > place)
             line.advance(own, goes_on)
             alive = alive[goes_on]
-        return _joined(parts, self._empty(name))
+        parent = np.repeat(np.arange(parents.rows), counts)
+        return _Drawn(codes, parent, self._counts(name, codes), line.orders(orders) if line.ordered else None)
 
-    def _empty(self, name: str) -> _Drawn:
-        chain = self._model.chains[name]
-        codes: CodedTable = {
-            local.attribute: np.zeros(0, dtype=self._encoding.domain[local.attribute].dtype) for local in chain.locals
-        }
+    def _unfilled(self, name: str, rows: int) -> CodedTable:
+        """Room for the codes of all rows of a table."""
+        attributes = [local.attribute for local in self._model.chains[name].locals]
         order = self._links.links[name].order
-        if order is None:
-            return _Drawn(codes, np.zeros(0, dtype=np.int64))
-        held = self._encoding.attributes_of(f"{name}.{order}")
-        codes |= {each: np.zeros(0, dtype=self._encoding.domain[each].dtype) for each in held}
-        return _Drawn(codes, np.zeros(0, dtype=np.int64), pa.array([], self._column(f"{name}.{order}").arrow_type))
+        if order is not None:
+            attributes += self._encoding.attributes_of(f"{name}.{order}")
+        return {each: np.zeros(rows, dtype=self._encoding.domain[each].dtype) for each in attributes}
 
     def _written(self, name: str, drawn: _Drawn) -> pa.Table:
         """Values, with keys that are made anew and links that fit them."""
         link = self._links.links[name]
         encoding = self._schema.table(name).encoding()
         codes = {each: drawn.codes[f"{name}.{each}"] for each in encoding.domain.names}
-        table = encoding.decode(codes, self._rng, self._number * BLOCK_UNITS)
+        table = encoding.decode(codes, self._rng, self._first[name])
         if drawn.orders is not None:
             index = table.schema.get_field_index(link.order)
             table = table.set_column(index, encoding.arrow_schema.field(link.order), drawn.orders)
@@ -257,8 +318,7 @@ class _Block:
         return table
 
     def _ids(self, name: str, rows: IntArray) -> IntArray:
-        first = self._number * (BLOCK_UNITS if name == self._links.root else IDS_A_BLOCK)
-        return first + rows + 1
+        return self._first[name] + rows + 1
 
 
 class _Line:
@@ -269,12 +329,10 @@ class _Line:
         encoding, link = block._encoding, block._links.links[name]
         self._order = None if link.order is None else f"{name}.{link.order}"
         self._first = True
-        self._at: FloatArray = np.zeros(0)
-        """Where the order of the last row of each parent stands."""
-        self.orders: pa.Array | None = None
-        """The orders of the rows that are drawn now."""
+        self.at: FloatArray = np.zeros(0)
+        """Where the order of the rows stands that are drawn now."""
         if self._order is not None:
-            self._at = self._starts(start_of(block._links.parent(name), name), parents, having)
+            self.at = self._starts(start_of(block._links.parent(name), name), parents, having)
         self._earlier: CodedTable = {}
         self._maps = {
             column: _to_before(encoding.declared[column], encoding.declared[before(column)])
@@ -324,18 +382,25 @@ class _Line:
             return {}
         block, step = self._block, step_of(self._name)
         if self._first:
-            self._at = self._at[alive]
+            self.at = self.at[alive]
             steps = block._codes(step, pa.nulls(len(alive), pa.int64()))
         else:
             (name,) = block._encoding.attributes_of(step)
             steps = {name: self._steps(name, known, len(alive))}
             column = cast("OrderedColumn", block._column(self._order))
             highest = column.settled(pa.array([column.max]))[0][0]  # type: ignore[attr-defined]
-            self._at = np.minimum(self._at + block._numbers(step, steps), highest)
-        declared = cast("OrderedColumn", block._column(self._order))
-        self.orders = declared.to_arrow(self._at.astype(np.int64), np.zeros(len(alive), dtype=bool))
-        self.orders = self.orders.cast(declared.arrow_type)
-        return steps | block._codes(self._order, self.orders)
+            self.at = np.minimum(self.at + block._numbers(step, steps), highest)
+        return steps | block._codes(self._order, self.orders(self.at))
+
+    @property
+    def ordered(self) -> bool:
+        return self._order is not None
+
+    def orders(self, numbers: FloatArray) -> pa.Array:
+        """The orders that numbers stand for."""
+        assert self._order is not None
+        declared = cast("OrderedColumn", self._block._column(self._order))
+        return declared.to_arrow(numbers.astype(np.int64), np.zeros(len(numbers), dtype=bool)).cast(declared.arrow_type)
 
     def _steps(self, name: str, known: CodedTable, rows: int) -> Codes:
         """How far rows lie from those before them; that there is none before is not among it."""
@@ -364,7 +429,7 @@ class _Line:
                 self._earlier[new] = (mapping[codes] if number == 0 else codes).astype(encoding.domain[new].dtype)
         self._first = False
         if self._order is not None:
-            self._at = self._at[goes_on]
+            self.at = self.at[goes_on]
 
 
 def _to_before(own: Column, then: Column) -> IntArray:
@@ -374,18 +439,3 @@ def _to_before(own: Column, then: Column) -> IntArray:
     hidden = [then.layout.null] if own.layout.hidden is not None else []
     codes = [*range(own.layout.values), *marks, *beyond, *hidden]
     return np.array([0 if code is None else code for code in codes], dtype=np.int64)
-
-
-def _joined(parts: list[_Drawn], empty: _Drawn) -> _Drawn:
-    """Rows of all places, sorted by parent; those of one parent stay in their order."""
-    if not parts:
-        return empty
-    parent = np.concatenate([part.parent for part in parts])
-    order = np.argsort(parent, kind="stable")
-    codes: Mapping[str, Any] = {
-        name: np.concatenate([part.codes[name] for part in parts])[order] for name in parts[0].codes
-    }
-    orders = None
-    if parts[0].orders is not None:
-        orders = pa.concat_arrays([part.orders for part in parts if part.orders is not None]).take(pa.array(order))
-    return _Drawn(dict(codes), parent[order], orders)

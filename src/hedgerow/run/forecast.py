@@ -24,6 +24,8 @@ from hedgerow.budget.amounts import Budget
 from hedgerow.errors import OptionError
 from hedgerow.methods.hedge import FEW_CODES, MOST_PICKS_FACTOR, Hedge
 from hedgerow.methods.shared.blocks import FEWEST_BLOCKS
+from hedgerow.pages.charts import Spread, curves
+from hedgerow.pages.markup import Markup
 from hedgerow.private.discovery import SHARE_OF_QUALITY, Discoveries
 from hedgerow.schema import Schema
 
@@ -238,3 +240,13 @@ def advice(told: Sequence[Forecast], others: Mapping[str, Forecast]) -> str:
     else:
         said = "Trust single columns and little else at these ε"
     return f"{said}; at the largest ε given, {instead}"
+
+
+def drawn(told: Sequence[Forecast]) -> Markup:
+    """Expected error against ε: columns and pairs within the factor that forecasts are right by, triples in a range."""
+    series = {
+        "columns": [Spread(each.epsilon, each.columns, each.columns / 2, 2 * each.columns, "") for each in told],
+        "pairs": [Spread(each.epsilon, each.pairs, each.pairs / 2, 2 * each.pairs, "") for each in told],
+        "triples": [Spread(e.epsilon, (e.triples[0] * e.triples[1]) ** 0.5, *e.triples, "") for e in told],
+    }
+    return curves(series, {}, "Expected error against ε", "ε", "share of rows in wrong cells")

@@ -141,6 +141,12 @@ def described(table: Any) -> str:
     return f'the table "{os.fspath(table)}"' if named else "the table"
 
 
+def dataset_name(table: str) -> str:
+    """people, of people.csv and of people.csv.gz."""
+    name = Path(table).stem
+    return Path(name).stem if Path(name).suffix.lower() in DELIMITERS else name
+
+
 def parquet_files(folder: Path) -> list[Path]:
     """The files of a table that is a folder, in the order of their names."""
     return sorted(file for file in folder.rglob("*.parquet") if not _hidden(file.relative_to(folder)))

@@ -1,0 +1,96 @@
+"""A command that the studio has started: what it says, how it ends, and how it is stopped.
+
+What a command says on stderr is public by the rule that all commands keep, and goes to a file, so that it can be read
+after a studio was closed; what it prints is dropped, because an evaluation prints private figures.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_PHASE = " …"
+_REFUSED = re.compile(r"hedgerow \[([a-z0-9-]+)\]: (.*)", re.S)
+SECONDS = 20
+"""How long a command that is stopped may take to tidy up."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command has said so far."""
+
+    phases: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """Warnings and hints."""
+    code: str | None = None
+    """Of what it was refused for."""
+    refusal: str = ""
+
+
+def said(log: Path) -> Said:
+    """What the log of a command holds."""
+    try:
+        text = log.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return Said()
+    before, mark, after = text.partition("hedgerow [")
+    refused = _REFUSED.match(mark + after)
+    lines = before.splitlines()
+    phases = [line.removesuffix(_PHASE) for line in lines if line.endswith(_PHASE)]
+    notes = [line.partition(": ")[2] for line in lines if line.startswith(("warning: ", "hint: "))]
+    if refused is None:
+        return Said(phases, notes)
+    return Said(phases, notes, refused[1], refused[2].strip())
+
+
+class Job:
+    """One command in a process of its own."""
+
+    def __init__(self, name: str, words: Sequence[str], log: Path):
+        self.name = name
+        """The step that it belongs to."""
+        self.words = list(words)
+        self.log = log
+        with open(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as written:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "hedgerow", *words],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=written,
+                start_new_session=True,  # Ctrl-C in the terminal is for the studio, which stops it
+            )
+
+    @property
+    def runs(self) -> bool:
+        return self._process.poll() is None
+
+    @property
+    def failed(self) -> bool:
+        return not self.runs and self._process.returncode != 0
+
+    @property
+    def said(self) -> Said:
+        return said(self.log)
+
+    def ask_to_stop(self) -> None:
+        """As Ctrl-C does: nothing half-written stays, and what was paid for can be gone on with."""
+        if self.runs:
+            self._process.send_signal(signal.SIGINT)
+
+    def stop(self) -> None:
+        """Stop, and wait until it has."""
+        self.ask_to_stop()
+        try:
+            self._process.wait(SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def wait(self) -> None:
+        self._process.wait()

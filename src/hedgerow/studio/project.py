@@ -1,0 +1,211 @@
+"""What a steward has done so far: a folder beside the table, in which every step is saved as it goes.
+
+    people.studio/
+      studio.json       what was typed and stands in no other file
+      people.yaml       the schema
+      people.ledger     the lifetime budget, unless another ledger was given
+      publisher.yaml    what only the publisher knows
+      private/          pages with exact figures: they stay here
+      people.run-1.yaml the schema as it was when the first release was begun, beside the one that it is a copy of
+      runs/1/           a release: its command, its rows, its page, what was published of it
+
+The folder can be read by its owner alone. A file in it appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import threading
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from hedgerow.errors import OptionError
+from hedgerow.private.sources.source import dataset_name, parquet_files
+from hedgerow.release.files import whole_file
+from hedgerow.run.outputs import Outputs
+from hedgerow.studio.commands import DELTA
+
+FORMAT = 1
+
+
+@dataclass
+class Notes:
+    """What was typed and stands in no other file."""
+
+    revision: int = 0
+    """Grows with every change, so that a page of a second tab that is out of date can be told."""
+    file: dict[str, Any] = field(default_factory=dict)
+    """How the table is written, as --file takes it, while there is no schema that says so."""
+    rows: int | None = None
+    """About how many rows there are, as the steward guesses."""
+    epsilon: float | None = None
+    delta: float = DELTA
+    allow_misfits: list[str] = field(default_factory=list)
+    runs: int = 0
+    """How many releases were begun."""
+
+
+class Project:
+    """One table and all that is made of it; one studio at a time has it."""
+
+    def __init__(
+        self,
+        table: str,
+        folder: Path | None = None,
+        schema: Path | None = None,
+        ledger: Path | None = None,
+        noise_seed: int | None = None,
+    ):
+        self.table = table
+        self.name = dataset_name(table)
+        self.folder = folder or Path(table if "://" not in table else self.name).with_name(f"{self.name}.studio")
+        self.schema = schema or self.folder / f"{self.name}.yaml"
+        self.ledger = ledger or self.folder / f"{self.name}.ledger"
+        if self.schema.suffix not in (".yaml", ".yml"):
+            raise OptionError("unknown-suffix", f'the studio writes YAML; "{self.schema}" must end in .yaml or .yml.')
+        self.publisher = self.folder / "publisher.yaml"
+        self.misfits = self.folder / "private" / "misfits.html"
+        self.noise_seed = noise_seed
+        """For tests: voids the guarantee of what is made."""
+        self.lock = threading.RLock()
+        self._held = self._claimed()
+        self.notes = self._read()
+
+    @property
+    def run(self) -> Run | None:
+        """The release that was begun last."""
+        return self.run_number(self.notes.runs) if self.notes.runs else None
+
+    @property
+    def next_run(self) -> Run:
+        """The release that would be begun next."""
+        return self.run_number(self.notes.runs + 1)
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether the table is a folder with a file for each of several that are linked."""
+        folder = Path(self.table)
+        return "://" not in self.table and folder.is_dir() and not parquet_files(folder)
+
+    def run_number(self, number: int) -> Run:
+        """Its schema lies beside the one that it is a copy of, so that paths in it lead to the same files."""
+        copied = self.schema.with_name(f"{self.schema.stem}.run-{number}{self.schema.suffix}")
+        return Run(self.folder / "runs" / str(number), copied)
+
+    def save(self) -> None:
+        """Write down what was typed."""
+        with self.lock:
+            self.notes.revision += 1
+            self.write(self.folder / "studio.json", json.dumps({"format": FORMAT, **asdict(self.notes)}, indent=1))
+
+    @staticmethod
+    def write(path: Path, text: str) -> None:
+        """A text file, whole or not at all, for its owner alone."""
+        with whole_file(path, mode=0o600) as partial:
+            partial.write_text(text, encoding="utf-8")
+
+    def close(self) -> None:
+        os.close(self._held)
+
+    def _claimed(self) -> int:
+        try:
+            self.folder.mkdir(mode=0o700, exist_ok=True)
+            (self.folder / "private").mkdir(mode=0o700, exist_ok=True)
+            held = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as problem:
+            raise OptionError(
+                "cannot-write", f'the folder "{self.folder}" of the studio cannot be used ({problem.strerror}).'
+            ) from None
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(held)
+            raise OptionError(
+                "studio-open",
+                f'a studio has "{self.folder}" open already. Hint: use its page, or end it by Ctrl-C in its terminal.',
+            ) from None
+        return held
+
+    def _read(self) -> Notes:
+        path = self.folder / "studio.json"
+        if not path.exists():
+            return Notes()
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+            known = {each.name: data[each.name] for each in fields(Notes)}
+            if data["format"] != FORMAT:
+                raise ValueError
+        except (OSError, ValueError, KeyError, TypeError):
+            os.close(self._held)
+            raise OptionError(
+                "studio-damaged",
+                f'"{path}" is not what a studio of this version writes. Hint: move it away to begin anew; the schema, '
+                "the ledger and the releases beside it stay.",
+            ) from None
+        return Notes(**known)
+
+
+@dataclass(frozen=True)
+class Run:
+    """The folder of one release."""
+
+    folder: Path
+    schema: Path
+    """The schema as it was when the release was begun."""
+
+    @property
+    def command(self) -> Path:
+        return self.folder / "command.json"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "progress.log"
+
+    @property
+    def table(self) -> Path:
+        return self.folder / "synthetic.csv"
+
+    @property
+    def tables(self) -> Path:
+        """Where linked tables go."""
+        return self.folder / "synthetic"
+
+    @property
+    def release(self) -> Path:
+        return self.folder / "synthetic.release"
+
+    @property
+    def page(self) -> Path:
+        return self.folder / "synthetic.html"
+
+    @property
+    def evaluation(self) -> Path:
+        """PRIVATE, and beside nothing that is published."""
+        return self.folder.parent.parent / "private" / f"evaluation-{self.folder.name}.html"
+
+    @property
+    def published(self) -> Path:
+        return self.folder / "published"
+
+    @property
+    def words(self) -> list[str]:
+        """The command that makes the release, as it was begun."""
+        return [str(word) for word in json.loads(self.command.read_text(encoding="utf-8"))]
+
+    @property
+    def outputs(self) -> Outputs:
+        return Outputs(self.table, self.release, self.page)
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether answers were paid for that are in no release yet."""
+        journal = self.outputs.journal
+        return journal.exists() and journal.stat().st_size > 0
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the release and its rows are there."""
+        return self.outputs.is_done and (self.table.exists() or self.tables.exists())

@@ -1,0 +1,36 @@
+"use strict";
+(() => {
+  // a command that is at work: its phases, and the whole page again when it has ended
+  const work = document.querySelector("[data-progress]");
+  const look = async () => {
+    try {
+      const answer = await fetch(work.dataset.progress);
+      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").body;
+      if (!answer.ok || fresh.querySelector("[data-ended]")) { location.reload(); return; }
+      if (fresh.textContent !== work.textContent) work.replaceChildren(...fresh.childNodes);
+    } catch { /* the studio has ended, or is about to be back */ }
+    setTimeout(look, 1000);
+  };
+  if (work) setTimeout(look, 1000);
+
+  // a column: the fields of its type, and what the schema says of them while they are typed
+  const form = document.querySelector("form[data-check]");
+  if (!form) return;
+  const said = form.querySelector("[data-said]");
+  const choose = () => {
+    for (const part of form.querySelectorAll("[data-kinds]")) part.hidden = !part.dataset.kinds.split(" ").includes(form.elements.type.value);
+  };
+  let waiting = 0, asked = 0;
+  const check = async () => {
+    const mine = ++asked;
+    if (!form.elements.type.value) return;
+    try {
+      const answer = await fetch(form.dataset.check, { method: "POST", body: new URLSearchParams(new FormData(form)) });
+      const text = await answer.text();
+      if (answer.ok && mine === asked) said.textContent = text;
+    } catch { said.textContent = ""; }
+  };
+  form.elements.type.addEventListener("change", choose);
+  form.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(check, 300); });
+  choose();
+})();

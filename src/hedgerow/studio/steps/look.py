@@ -1,0 +1,68 @@
+"""Look: the publishable page, questions to the release, and, apart from both, the private comparison."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.errors import HedgerowError, OptionError
+from hedgerow.studio import commands
+from hedgerow.studio.app import Form, Step, Studio, framed
+from hedgerow.studio.steps.private import Room
+
+if TYPE_CHECKING:
+    from hedgerow.studio.project import Run
+
+
+def finished(studio: Studio) -> Run:
+    """The release that was made last."""
+    for number in range(studio.project.notes.runs, 0, -1):
+        run = studio.project.run_number(number)
+        if run.is_done:
+            return run
+    raise OptionError("no-release", "there is no release yet. Hint: make one in the step Run.")
+
+
+def show(studio: Studio, form: Form) -> Any:
+    return _look(studio, "", None, None)
+
+
+def _look(studio: Studio, question: str, answers: Any, fault: str | None) -> Any:
+    run = finished(studio)
+    return studio.page(
+        "look",
+        "look",
+        status=422 if fault else 200,
+        run=run,
+        linked=studio.project.is_linked,
+        question=question,
+        answers=answers,
+        fault=fault,
+        command=commands.ask(run, question) if question else commands.verify(run.release),
+        kind="public",
+    )
+
+
+def ask(studio: Studio, form: Form) -> Any:
+    """A question to the release: it costs no privacy, and reads no table."""
+    from hedgerow.release.bundle import Release
+
+    question = form["question"]
+    try:
+        return _look(studio, question, Release.load(finished(studio).release).ask(question), None)
+    except HedgerowError as problem:
+        return _look(studio, question, None, str(problem))
+
+
+EVALUATION = Room(
+    "/look/private",
+    "The synthetic rows beside the real ones",
+    "How far the synthetic table is from the real one: columns, pairs and triples, compared exactly.",
+    "Compare with the real rows",
+    lambda studio: finished(studio).evaluation,
+    lambda studio: commands.evaluate(studio.project, finished(studio)),
+)
+ROUTES = [
+    Step("/look", show, ask, stale=True),
+    Step("/look/page", lambda studio, form: framed(finished(studio).page)),
+    *EVALUATION.steps,
+]

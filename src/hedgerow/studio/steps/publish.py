@@ -1,0 +1,75 @@
+"""Publish: what only the publisher knows, and the folder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.errors import HedgerowError
+from hedgerow.publish.publisher import QUESTIONS, SECTORS, TODO, load
+from hedgerow.schema.document import read_yaml, write_yaml
+from hedgerow.studio import commands
+from hedgerow.studio.app import Form, Step, Studio
+from hedgerow.studio.steps.look import finished
+
+if TYPE_CHECKING:
+    from hedgerow.studio.project import Project
+
+
+def show(studio: Studio, form: Form) -> Any:
+    project = studio.project
+    run = finished(studio)
+    linked = project.is_linked
+    published = run.published.is_dir()
+    return studio.page(
+        "publish",
+        "publish",
+        run=run,
+        linked=linked,
+        published=sorted(each.name for each in run.published.iterdir()) if published else None,
+        questions=QUESTIONS,
+        sectors=SECTORS,
+        answers=_answers(project),
+        fault=_lacking(project) if project.publisher.exists() and not published else None,
+        command=commands.verify(run.published if published else run.release)
+        if linked or published
+        else commands.publish(project, run),
+        kind="public",
+    )
+
+
+def _answers(project: Project) -> dict[str, str]:
+    """What was answered so far, a line for each of several."""
+    if not project.publisher.exists():
+        return {}
+    data, _ = read_yaml(project.publisher.read_text(encoding="utf-8"), project.publisher.name)
+    given = data if isinstance(data, dict) else {}
+    texts = {key: "\n".join(each) if isinstance(each, list) else str(each) for key, each in given.items()}
+    return {key: text for key, text in texts.items() if not text.startswith(TODO)}
+
+
+def _lacking(project: Project) -> str | None:
+    try:
+        load(project.publisher)
+    except HedgerowError as problem:
+        return str(problem)
+    return None
+
+
+def save(studio: Studio, form: Form) -> Any:
+    """Keep the answers; where all are there, write the folder."""
+    project = studio.project
+    answers: dict[str, Any] = {}
+    for key, question in QUESTIONS.items():
+        given: Any = form.lines(key) if question.several else form[key]
+        if given:
+            answers[key] = given
+        elif question.needed:
+            answers[key] = [TODO] if question.several else TODO
+    project.write(project.publisher, write_yaml(answers))
+    project.save()
+    if form["publish"] and _lacking(project) is None:
+        studio.finish("publish", commands.publish(project, finished(studio)))
+    return studio.go("/publish")
+
+
+ROUTES = [Step("/publish", show, save)]
