@@ -340,7 +340,9 @@ def page(results: dict[str, Any]) -> str:
         f"of the rows. `hedge` with its defaults, δ = {DELTA:g}. Written by `python -m bench.coverage`.",
         "",
         f"The factors of the intervals were set by hand after {', '.join(FITTED)}; their form was chosen with a look",
-        f"at all of {', '.join(TABLES)}, so none of these is a check by a table that was never looked at.",
+        f"at all of {', '.join(TABLES)}. The part of the error that is alike in many cells came last, after creditcard",
+        "and loans, where without it 80 and 87 % were held; on the other tables it changes little. So no table here is",
+        "one that was never looked at.",
         f"Of longer tables a fixed sample of {MOST_ROWS:,} rows is the table.",
         "",
         "A cell gives the part of the answers that held, and of how many; *all* pools the three bases.",
@@ -349,7 +351,7 @@ def page(results: dict[str, Any]) -> str:
     lines += _section(known, [name for name in TABLES if any(key.startswith(name + "|") for key in known)])
     others = sorted({key.split("|")[0] for key in known} - set(TABLES))
     if others:
-        lines += ["## Tables that were looked at once", "", *_section(known, others)]
+        lines += ["## Tables that were looked at last", "", *_section(known, others)]
     lines += _kinds(known)
     lines += _combined({key: found for key, found in results.items() if key.endswith("|tables")})
     return "\n".join(lines)

@@ -303,9 +303,8 @@ Figures are means over the runs; memory is that of the run that needed most.
 
 - Numbers of seasons, steps, sums and spans are far closer than those of real seasons that are linked at random, and
   than those of tables made apart or regrouped, which were made at ε = 4 alone.
-- Pairs across tables are the weakest figure: at ε = 4 the joined table, made as one, has them closer. Runs differ much:
-  on batting alone they came to .105, .070 and .069 at ε = 4, and to .121, .123 and .060 at ε = 10, where steps went
-  with them. Why, was not found out; that more budget does not mend it speaks against noise on the counts alone.
+- Pairs across tables are the weakest figure: at ε = 4 the joined table, made as one, has those of batting a little
+  closer, and those of fielding not.
 - `mst` and `independent` have pairs that are further off than those of real seasons at random. What is measured is the
   mean over players, in which long careers weigh no more than short ones; a column that is not given how many seasons
   follow comes back with that mean. Use them as baselines.

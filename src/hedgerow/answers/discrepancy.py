@@ -4,7 +4,10 @@ A question's answer is a sum over cells of influence · error of the cell's shar
 with variances in proportion to the cells' shares p, κ²·p, then an answer whose influence has the variance V among the
 rows would be wrong by κ√V: as of a sample of 1/κ² rows. And the total variation distance would be √(2/π)/2 · κ Σ√p. So
 a measured distance tells κ, and κ tells what a question about the same columns can be wrong by. Errors of neighbouring
-cells are not independent; how much more that makes is a factor that was fitted on tables (`hedgerow.answers.spread`).
+cells are not independent: where a model knows nothing of a relation, whole corners of the pair are too full and others
+too empty, and a question about a corner is wrong by a part of the distance itself, however many cells there are. So
+κΣ√p, which is in proportion to the distance, is told beside κ; how much of each an answer is wrong by are factors that
+were fitted on tables (`hedgerow.answers.spread`).
 
 Distances are noisy, so those of one release are taken together: a pair's κ is drawn towards the mean of all pairs, the
 more so the noisier it is, and what stays unknown of it counts as if it were there (normal prior, moments by DerSimonian
@@ -47,9 +50,10 @@ class Distance(Protocol):
 
 
 class Kappa(NamedTuple):
-    """E κ², and how much of what is known of it comes from the columns' own distance: 0 if that drowned in noise."""
+    """E κ²; E (κΣ√p)²; and how much of this comes from the columns' own distance: 0 if that drowned in noise."""
 
     square: float
+    coherent: float
     told: float
 
 
@@ -61,17 +65,17 @@ class Typical:
     std: float
     error: float
 
-    def given(self, observed: float, noise: float) -> Kappa:
-        """What is known after an observation with noise."""
+    def given(self, observed: float, noise: float) -> tuple[float, float]:
+        """E κ² after an observation with noise, and how much of it comes from the observation."""
         variance = self.std**2
         trust = variance / (variance + noise**2)
         believed = max(0.0, self.mean + trust * (observed - self.mean))
-        return Kappa(believed**2 + trust * noise**2 + ((1 - trust) * self.error) ** 2, trust)
+        return believed**2 + trust * noise**2 + ((1 - trust) * self.error) ** 2, trust
 
     @property
-    def unseen(self) -> Kappa:
-        """What is known where nothing was observed."""
-        return Kappa(self.mean**2 + self.std**2 + self.error**2, 0.0)
+    def unseen(self) -> float:
+        """E κ² where nothing was observed."""
+        return self.mean**2 + self.std**2 + self.error**2
 
 
 class Discrepancy:
@@ -90,17 +94,21 @@ class Discrepancy:
         return Kappa(*np.mean(known, axis=0).tolist())
 
     @property
-    def typical(self) -> float:
-        """κ² of a pair of which nothing else is known."""
-        return self._known(2).unseen.square
+    def typical(self) -> Kappa:
+        """That of a pair of which nothing else is known."""
+        square = self._known(2).unseen
+        pairs = [*combinations([attribute.name for attribute in self._domain], 2)]
+        roots = [self._root(pair) for pair in pairs[:: max(1, len(pairs) // ENOUGH)]]
+        return Kappa(square, square * float(np.mean(np.square(roots))) if roots else 0.0, 0.0)
 
     def _of(self, part: Marginal) -> Kappa:
-        typical = self._known(len(part))
+        typical, root = self._known(len(part)), self._root(part)
         distance = self._distances.get(part)
-        if distance is None:
-            return typical.unseen
-        scale = PER_DISTANCE / self._root(part)
-        return typical.given(scale * distance.value, scale * distance.std)
+        scale = PER_DISTANCE / root
+        square, told = (
+            (typical.unseen, 0.0) if distance is None else typical.given(scale * distance.value, scale * distance.std)
+        )
+        return Kappa(square, square * root**2, told)
 
     def _known(self, degree: int) -> Typical:
         if degree not in self._typical:

@@ -1,9 +1,10 @@
 """Intervals: how far the error of an answer spreads, from noise, from the model's discrepancy, and by experience.
 
 What the model may be wrong by is κ√V (`hedgerow.answers.discrepancy`), where V is the variance of the answer's
-influence. Where measurements hold all of its columns together there is their noise too: a measurement tells the
-influence's mean in each of its cells, with the noise of the cells, and leaves what varies inside cells to the model;
-several are put together by their precisions. The model is fitted to all answers at once, so of this noise a part stays.
+influence; and beside it, where errors of many cells are alike, a part of the distance itself. Where measurements hold
+all of its columns together there is their noise too: a measurement tells the influence's mean in each of its cells,
+with the noise of the cells, and leaves what varies inside cells to the model; several are put together by their
+precisions. The model is fitted to all answers at once, so of this noise a part stays.
 
 An answer that is a sum of cells of a measurement was told by it, with that noise and nothing else. So the model is
 wrong by what it moved the answer away from what was told, which is known, and by the noise; κ√V is its quality's word
@@ -12,8 +13,9 @@ for the same error. All three are added.
 The sum is multiplied by a factor: how much larger errors on real tables are than that. They have heavier tails than
 Gaussian ones; Student's distribution with `TAILS` degrees of freedom fits them.
 
-The constants were set by hand after quantiles of errors on four tables; `python -m bench.coverage --fit` says what each
-should be multiplied with. docs/studies/coverage.md says how often intervals then hold, on those and on two others.
+The constants were set by hand after quantiles of errors on four tables, `ALIKE` after two more; `python -m
+bench.coverage --fit` says what each should be multiplied with. docs/studies/coverage.md says how often intervals then
+hold.
 """
 
 from __future__ import annotations
@@ -39,6 +41,9 @@ TAILS = 3
 """Degrees of freedom."""
 STAYS = 0.1
 """The part of the measurements' noise, as a variance, that stays after the fit."""
+ALIKE = 0.03
+"""What an answer that no measurement tells is wrong by where errors of neighbouring cells are alike, in units of
+κΣ√p√V: 2½ times the distance, times √V. Nothing where cells are few; the larger part where a pair has thousands."""
 BEYOND = 4e-6
 """What κ² is more for three columns and more that were not measured together: pairs say nothing of it."""
 TOGETHER, APART = {False: 0.76, True: 1.4}, {False: 1.25, True: 1.8}
@@ -80,14 +85,16 @@ class Spread:
 
         At 90 %, where what it tells of are numbers of rows that lean on pairs nobody measured.
         """
-        scale = APART[False] * float(student.ppf(0.95, TAILS)) / float(norm.ppf(0.95))
-        return max(FEWEST_ROWS, int(1 / (scale**2 * self._discrepancy.typical)))
+        scale = float(student.ppf(0.95, TAILS)) / float(norm.ppf(0.95))
+        typical = self._discrepancy.typical
+        variance = APART[False] ** 2 * typical.square + ALIKE**2 * typical.coherent
+        return max(FEWEST_ROWS, int(1 / (scale**2 * variance)))
 
     def variance(self, influence: FloatArray, along: bool, basis: Basis, marginal: Marginal, rows: Rows) -> float:
         """The square of the scale of Σ influence · error of the share."""
         if not marginal:
             return 0.0
-        square, told = self._discrepancy.of(marginal)
+        square, coherent, told = self._discrepancy.of(marginal)
         if basis == "assumed" and len(marginal) > 2:
             square += BEYOND
         variance = _variance(rows.weights, influence)
@@ -103,7 +110,7 @@ class Spread:
         noise = STAYS / precision if precision else 0.0
         together = 0.0 if basis == "assumed" else told
         factor = together * TOGETHER[along] + (1 - together) * APART[along]
-        return factor**2 * (square * variance + noise)
+        return factor**2 * (square * variance + noise) + ALIKE**2 * coherent * variance
 
 
 def _variance(weights: FloatArray, influence: FloatArray) -> float:

@@ -166,8 +166,8 @@ def chosen(view: View, domain: Domain, scores: Mapping[Marginal, float], relatio
         best_of += sorted(view.given, key=lambda other: -score(name, other))[: max(1, room)]
         certain = [other for other in best_of if score(name, other) > CERTAIN]
         kept = sorted(certain, key=lambda other: -score(name, other))[:relations]
-        while domain.cells((name, *kept)) > MOST_LOCAL_CELLS:
-            kept.pop()
+        while domain.cells((name, *kept)) > MOST_LOCAL_CELLS:  # without how many follow, units would weigh alike
+            kept.remove(next((other for other in reversed(kept) if other != view.left), kept[-1]))
         given[name] = tuple(kept)
     return given
 
