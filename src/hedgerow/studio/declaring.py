@@ -44,8 +44,16 @@ class Field(NamedTuple):
 
 
 FIELDS = {
-    "min": Field("Smallest", _BOUNDED, "What lies below is moved up to it. Generous bounds cost next to nothing."),
-    "max": Field("Largest", _BOUNDED, "What lies above is moved down to it. A day is written 2026-03-31."),
+    "min": Field(
+        "Smallest",
+        _BOUNDED,
+        "What lies below is moved up to it, or to the place for all else. Generous bounds cost next to nothing.",
+    ),
+    "max": Field(
+        "Largest",
+        _BOUNDED,
+        "What lies above is moved down to it, or to the place for all else. A day is written 2026-03-31.",
+    ),
     "decimals": Field("Digits after the point", ("number",), "Further digits are rounded."),
     "bins": Field(
         "Bins of equal width", ("integer", "number"), "Leave it empty: cuts are then found with noise, where rows are."
@@ -55,9 +63,9 @@ FIELDS = {
     ),
     "format": Field("Format", ("date", "datetime"), "For example %d.%m.%Y, where the file has no 2026-03-31."),
     "size": Field("How many codes", ("code",), "Codes are 0, 1, 2 and so on, to one less than this."),
-    "pattern": Field("Pattern", ("id",), "What fresh keys look like; empty for numbers."),
+    "pattern": Field("Pattern", ("id",), "What fresh keys look like, for example C-######; empty for random ones."),
     "constant": Field("The same words in every row", ("text",), "Empty for a blank column."),
-    "what": Field("What is invented", ("fake",), "For example name, email or phone_number."),
+    "what": Field("What is invented", ("fake",), "For example name or email."),
     "locale": Field("Language and land", ("fake",), "For example de_DE."),
 }
 NEEDS_YOU = "needs you"
