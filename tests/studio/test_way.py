@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from declared_people import COLUMNS, PUBLISHER, SECRET
 from hedgerow.private.ledger import Ledger
 from hedgerow.release.bundle import Release
 from hedgerow.studio import commands
@@ -19,21 +20,6 @@ from hedgerow.studio.project import Project
 PORT = 5556
 SECONDS = 100
 """How long a command of a test may take."""
-SECRET = "Zaphod-71"
-"""A value of real rows that nobody declared."""
-COLUMNS = {
-    "age": {"type": "integer", "min": "0", "max": "99"},
-    "sex": {"type": "category", "values": "female\nmale", "other": "1"},
-    "member": {"type": "boolean"},
-    "name": {"type": "left out"},
-}
-NEEDED = ("title", "description", "publisher", "contact", "authors", "region", "intended_use", "people", "collection")
-PUBLISHER = {
-    **dict.fromkeys((*NEEDED, "access", "justification"), "words of the publisher"),
-    "publication_date": "2026-03-31",
-    "license": "CC-BY-4.0",
-    "looked_before": "no",
-}
 
 
 class Steward:
@@ -113,14 +99,6 @@ class Steward:
 
 
 @pytest.fixture
-def people(tmp_path):
-    rows = [f"{age % 90},{('female', 'male')[age % 2]},{age % 3 == 0},{SECRET}" for age in range(1500)]
-    path = tmp_path / "people.csv"
-    path.write_text("\n".join(["age,sex,member,name", *rows]) + "\n")
-    return path
-
-
-@pytest.fixture
 def steward(people):
     opened = Steward(Project(str(people)))
     yield opened
@@ -191,10 +169,11 @@ def test_a_run_that_is_stopped_is_gone_on_with_and_pays_once(steward):
     steward.post("/budget/ledger", lifetime="4")
     steward.post("/budget", epsilon="2", delta="1e-9", rows="2000")
     project = steward.studio.project
+    before = len(Ledger(project.ledger).entries())
     steward.post("/run")
     run = project.run
     until = time.monotonic() + SECONDS
-    while steward.studio.at_work and not run.is_unfinished and time.monotonic() < until:
+    while steward.studio.at_work and len(Ledger(project.ledger).entries()) == before and time.monotonic() < until:
         time.sleep(0.01)
     steward.post("/run/stop")
     if run.is_done:

@@ -7,11 +7,14 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
 )
+PATIENCE = 120
+"""Seconds."""
 FLAGS = (
     "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --disable-extensions "
     "--disable-background-networking --disable-sync --hide-scrollbars --remote-debugging-pipe"
@@ -71,16 +74,26 @@ class Browser:
         return json.loads(message)
 
     def open(self, path, width=1200, height=900, scheme="light", media=""):
-        """A page of a given window, colour scheme and medium; returns when it has loaded."""
+        """A file, or an address, in a given window, colour scheme and medium; returns when it has loaded."""
         self.events.clear()
         mobile = width < 600
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile}
         self.send("Emulation.setDeviceMetricsOverride", size)
         wanted = [{"name": "prefers-color-scheme", "value": scheme}]
         self.send("Emulation.setEmulatedMedia", {"media": media, "features": wanted})
-        self.send("Page.navigate", {"url": Path(path).resolve().as_uri()})
-        while self.js("document.readyState") != "complete" or self.js("location.href") == "about:blank":
-            pass
+        url = path if str(path).startswith("http:") else Path(path).resolve().as_uri()
+        self.send("Page.navigate", {"url": url})
+        self.arrive("location.href !== 'about:blank'")
+
+    def arrive(self, condition):
+        """Wait until a page has loaded of which a condition holds; a page may go away while it is asked."""
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            with contextlib.suppress(RuntimeError):
+                if self.js(f"document.readyState === 'complete' && Boolean({condition})"):
+                    return
+            time.sleep(0.02)
+        raise RuntimeError(f"in vain: {condition}")
 
     def js(self, code):
         """The value of an expression in the page."""
