@@ -6,7 +6,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(wildcard kernels/*.cmake kernels/comm
 CMAKE   := $(shell command -v cmake || echo $(BIN)/cmake)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help setup demo test test-engines lint types audit sanitize test-kernels bench quality wheel lock clean
+.PHONY: help setup demo test test-engines docs-blocks lint types audit sanitize test-kernels bench quality wheel man pictures site lock clean
 
 help:
 	@echo "make demo    set up and make a synthetic table from sample data"
@@ -19,6 +19,10 @@ help:
 	@echo "make bench   speed side by side with peers"
 	@echo "make quality error of every method on the field's tables (needs them; long)"
 	@echo "make wheel   a wheel that installs without a compiler, in dist/"
+	@echo "make man     the manual page, completions and the page of all commands, from what the commands say"
+	@echo "make docs-blocks  every command and piece of Python in docs/, also those that take long"
+	@echo "make pictures  the pictures of README and docs/, from made-up tables (needs Chromium)"
+	@echo "make site    the site of docs/ in build/site/, with every link checked"
 	@echo "make lock    refresh requirements/*.lock"
 	@echo "make clean   remove .venv and everything that was built"
 
@@ -63,6 +67,10 @@ test-kernels: $(VENV)/ready-test
 test-engines: $(VENV)/ready-engines
 	@echo "==> tests of every method on every database"
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m '' -rs tests/private/engines/test_engine.py tests/private/engines/test_databases.py tests/laws/test_identity.py
+
+docs-blocks: $(VENV)/ready-engines
+	@echo "==> every block of the pages"
+	@$(BIN)/python -m pytest -n 2 -m '' tests/docs/test_blocks.py tests/cli/test_habits.py
 
 lint: $(VENV)/ready-test
 	@echo "==> lint"
@@ -110,11 +118,30 @@ wheel: $(VENV)/ready-run
 	@$(BIN)/python -m pip wheel -qq --no-build-isolation --no-deps --wheel-dir dist .
 	@ls dist/*.whl
 
+man: $(VENV)/ready-run
+	@$(BIN)/python -m hedgerow.cli.manual .
+
+pictures: $(VENV)/ready-test
+	@$(BIN)/python docs/pictures/make.py
+
+# An environment of its own: what builds the site is no part of Hedgerow.
+SITE_VENV := build/site-venv
+$(SITE_VENV)/ready: requirements/site.lock
+	@rm -rf $(SITE_VENV) && $(PYTHON) -m venv $(SITE_VENV)
+	@echo "==> installing locked packages ($<)"
+	@$(SITE_VENV)/bin/python -m pip install -qq --require-hashes -r $<
+	@touch $@
+
+site: $(SITE_VENV)/ready
+	@echo "==> building the site"
+	@$(SITE_VENV)/bin/python docs/site/build.py
+
 # needs uv
 lock:
 	uv pip compile -q pyproject.toml requirements/build.in --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/run.lock
 	uv pip compile -q pyproject.toml requirements/build.in --extra test --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/test.lock
 	uv pip compile -q pyproject.toml requirements/build.in --extra test --extra bench --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/bench.lock
+	uv pip compile -q requirements/site.in --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/site.lock
 	uv pip compile -q pyproject.toml requirements/build.in --extra test --extra engines --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/engines.lock
 
 clean:

@@ -10,7 +10,6 @@ and arrays with an axis for each. Nothing here sees data.
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
@@ -21,6 +20,7 @@ import numpy.typing as npt
 from hedgerow.coded.domain import Counts, Domain, IntArray, Marginal, Support
 from hedgerow.coded.measurement import Measurement
 from hedgerow.errors import HedgerowError
+from hedgerow.markup import joined, listed, tag
 from hedgerow.models.conditioning import Factor
 from hedgerow.models.graphical import estimation, mirror, proximal
 from hedgerow.models.graphical.junction import Plan, plan
@@ -156,14 +156,9 @@ class Fitted:
         return f"Fitted({{{columns}}}, {len(self.cliques)} cliques, total={self.total:g}, loss={self.loss:g})"
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{html.escape(' × '.join(clique))}</td><td>{factor.size:,}</td></tr>"
-            for clique, factor in self.factors().items()
-        )
-        return (
-            f"<p>{len(self.domain)} columns, {self.total:,.0f} rows, loss {self.loss:.4g}</p>"
-            f"<table><thead><tr><th>clique</th><th>cells</th></tr></thead><tbody>{rows}</tbody></table>"
-        )
+        rows = ((" × ".join(clique), f"{factor.size:,}") for clique, factor in self.factors().items())
+        about = f"{len(self.domain)} columns, {self.total:,.0f} rows, loss {self.loss:.4g}"
+        return joined(tag("p", about), listed(("clique", "cells"), rows))
 
     def __getstate__(self) -> dict[str, Any]:
         sizes = [(attribute.name, attribute.size) for attribute in self.model.domain]

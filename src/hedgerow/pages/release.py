@@ -15,12 +15,12 @@ from hedgerow.coded.domain import CodedTable, Counts
 from hedgerow.coded.measurement import Measurement
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import counted, listing
+from hedgerow.markup import Content, Markup, joined, tag
 from hedgerow.models.model import BLOCK_ROWS
 from hedgerow.models.rows import CountedRows
 from hedgerow.pages.charts import MADE, REAL, colour, key, stacked
 from hedgerow.pages.cuts import cut_columns, cuts
 from hedgerow.pages.distributions import MOST_CODES, Distribution
-from hedgerow.pages.markup import Content, Markup, joined, tag
 from hedgerow.pages.shell import contents, folded, public_page, section, table
 from hedgerow.pages.uses import uses
 from hedgerow.release.certificate import share_of_whole
