@@ -10,6 +10,7 @@ Links that lead out are listed in build/site/links.txt; nobody follows them.
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -55,7 +56,7 @@ def version() -> str:
 def build() -> None:
     number = version()
     made = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--clean", "--site-dir", str(SITE / number)]
-    subprocess.run(made, cwd=ROOT, check=True)
+    subprocess.run(made, cwd=ROOT, check=True, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
     (SITE / number / "404.html").unlink()  # of a folder below the root, which no server would show
     there = sorted((path.name for path in SITE.iterdir() if path.is_dir()), key=_rank, reverse=True)
     listed = [{"version": each, "title": each, "aliases": ["latest"] if each == there[0] else []} for each in there]
