@@ -136,7 +136,7 @@ def _denied(release: Release, quality: Quality) -> list[Content]:
         said.append(
             joined(
                 tag("b", "relations that nobody measured"),
-                f": {counted(len(unasked), 'pair')} of columns were never counted together ({named}); what the table "
+                f": {counted(len(unasked), 'pair')} of columns were never counted together: {named}. What the table "
                 f"says of them is an assumption. {how}",
             )
         )
