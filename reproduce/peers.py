@@ -66,6 +66,15 @@ def estimate(domain: mbi.Domain, answers: Sequence[mbi.LinearMeasurement], model
 
 def mst(data: mbi.Dataset, rho: float, rng: np.random.Generator) -> mbi.Dataset:
     """A third for columns, a third for the choice of a tree, a third for its pairs."""
+    small, known, merged = mst_answers(data, rho, rng)
+    made = estimate(small, known, None, LAST).synthetic_data()
+    return made.decompress(merged)
+
+
+def mst_answers(
+    data: mbi.Dataset, rho: float, rng: np.random.Generator
+) -> tuple[mbi.Domain, list[mbi.LinearMeasurement], dict[str, Any]]:
+    """What MST asks, answered: the merged domain, the noisy answers in it, and how values were merged."""
     domain = data.domain
     std = math.sqrt(3 * len(domain) / (2 * rho))
     columns = [measured(data, (name,), std, rng) for name in domain.attributes]
@@ -92,8 +101,7 @@ def mst(data: mbi.Dataset, rho: float, rng: np.random.Generator) -> mbi.Dataset:
         old, new = part[pair[0]], part[pair[1]]
         part = {name: new if number == old else number for name, number in part.items()}
         known.append(measured(small, pair, std, rng))
-    made = estimate(small.domain, known, None, LAST).synthetic_data()
-    return made.decompress(merged)
+    return small.domain, known, merged
 
 
 def aim(data: mbi.Dataset, rho: float, rng: np.random.Generator, megabytes: float = 80) -> mbi.Dataset:

@@ -230,7 +230,7 @@ def _asked(charge: Charge) -> str:
 def _columns(release: Release, coded: CodedTable, rows: int) -> Markup:
     """A picture for each attribute that was measured by itself: the answer with the least noise."""
     best: dict[str, Measurement] = {}
-    for measurement in release.measurements:
+    for measurement in release.counted:
         query = measurement.query
         plain = isinstance(query, MarginalQuery) and query.description.keys() == {"attributes", "cells"}
         drawable = plain and len(query.attributes) == 1 and measurement.kept is None and query.cells <= MOST_CODES
@@ -280,7 +280,7 @@ def _marginals(release: Release, coded: CodedTable) -> Markup:
     """Every measured answer: how much of it is noise, and how far the synthetic rows are from it."""
     total = max(1.0, release.model.total)
     lines = []
-    listed = release.measurements
+    listed = release.counted
     for measurement in listed[:MOST_LISTED]:
         query = measurement.query
         noise = measurement.noise.mean_absolute * query.cells / (2 * total)
