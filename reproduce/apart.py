@@ -1,6 +1,7 @@
 """Where MST on private-pgm and `mst:paper` part: the same noisy answers, two searches for a model, two ways of drawing.
 
     HEDGEROW_DATA=data python -m reproduce.apart br2000 0.3 5
+    HEDGEROW_DATA=data python -m reproduce.apart br2000 0.3 5 spread
 
 Answers, and which values are merged, are those of `reproduce/peers.py`. From them a model is made by mbi (mirror
 descent, 2,500 iterations) and by `hedgerow.fit`; from each rows are drawn by mbi and by us; merged values are spread as
@@ -58,8 +59,40 @@ def loss(marginal: Any, known: list[Any]) -> float:
     return total
 
 
+def spread(name: str, epsilon: float, runs: int) -> None:
+    """Of `mst:paper`: what it is worth how merged values are spread, by our counts or row by row with a coin."""
+    sizes = json.loads((DATA / name / "domain.json").read_text())
+    table = pq.read_table(DATA / name / "data.parquet", columns=list(sizes))
+    real = {column: table[column].to_numpy() for column in sizes}
+    for seed in range(runs):
+        release = hr.synthesize(table, str(DATA / name / "domain.json"), hr.Budget(epsilon), "mst:paper", quality=0)
+        model, rows = release.model, release.estimated_rows
+        ours = model.draw(rows, np.random.default_rng(seed))
+        maps = getattr(model, "recoding", None)
+        merged = {} if maps is None else dict(maps.maps)
+        inside = (model if maps is None else model.model).draw(rows, np.random.default_rng(seed))
+        rng = np.random.default_rng(seed)
+        theirs = dict(inside)
+        for column, mapping in merged.items():
+            codes = inside[column]
+            theirs[column] = np.zeros(len(codes), dtype=np.int64)
+            for code in np.unique(codes):
+                theirs[column][codes == code] = rng.choice(np.flatnonzero(mapping == code), (codes == code).sum())
+        print(
+            f"run {seed}: merged {len(merged)} columns; tvd3 {error(real, ours, sizes, 3):.4f} by our counts, "
+            f"{error(real, theirs, sizes, 3):.4f} with a coin",
+            flush=True,
+        )
+
+
 def main() -> None:
-    name, epsilon, runs = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
+    if len(sys.argv) > 4:
+        return spread(sys.argv[1], float(sys.argv[2]), int(sys.argv[3]))
+    return answers(sys.argv[1], float(sys.argv[2]), int(sys.argv[3]))
+
+
+def answers(name: str, epsilon: float, runs: int) -> None:
+    """The same answers, two models, two ways of drawing."""
     sizes = json.loads((DATA / name / "domain.json").read_text())
     table = pq.read_table(DATA / name / "data.parquet", columns=list(sizes))
     real = {column: table[column].to_numpy() for column in sizes}

@@ -1,6 +1,7 @@
 """MST and AIM on private-pgm (mbi), as a program of its own: reads a coded table, writes a synthetic one.
 
     python reproduce/peers.py mst TABLE.parquet DOMAIN.json EPSILON DELTA SEED OUT.parquet
+    python reproduce/peers.py aim@1 …      (with a model of 1 MB, where the paper allows 80)
 
 It is run by an environment that has `mbi` (2.0 or later) and `pyarrow`, and imports nothing of Hedgerow: estimation,
 junction trees and sampling are mbi's, budgets, choices and noise are written here after the papers and the scripts that
@@ -184,7 +185,8 @@ def main() -> None:
     data = mbi.Dataset({column: read[column].to_numpy() for column in domain.attributes}, domain)
     np.random.seed(int(seed))  # noqa: NPY002 (mbi draws rows with it)
     rng = np.random.default_rng(int(seed))
-    made = {"mst": mst, "aim": aim}[name](data, rho_of(float(epsilon), float(delta)), rng)
+    rho = rho_of(float(epsilon), float(delta))
+    made = mst(data, rho, rng) if name == "mst" else aim(data, rho, rng, float(name.partition("@")[2] or 80))
     rows = made.to_dict()
     pq.write_table(pa.table({column: np.asarray(rows[column]) for column in domain.attributes}), out)
 

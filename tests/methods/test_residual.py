@@ -19,7 +19,7 @@ from hedgerow.methods.shared.strategies import FixedWorkload, best_gram
 from hedgerow.models.graphical.estimation import fit
 from hedgerow.models.graphical.terms import Terms
 from hedgerow.models.interactions import Asked, Interactions
-from refusals import refused
+from refusals import code_in, refused
 
 SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=3)
 SCHEMA = """
@@ -54,9 +54,7 @@ def whole_gram(plan):
 
 def variances(plan, objective="sum"):
     """Of every table's counts, summed, at a cost of 1."""
-    noise = {
-        part: 1 / weight**2 for part, weight in zip(plan.interactions, plan.weights("l2", objective), strict=True)
-    }
+    noise = {part: 1 / weight**2 for part, weight in zip(plan.interactions, plan.weights("l2", objective), strict=True)}
     return {
         table: sum(error * noise[part] for part, error in errors.items()) for table, errors in plan.errors("l2").items()
     }
@@ -112,7 +110,9 @@ def test_the_largest_variance_can_be_made_least(sizes, chosen):
     plan = FixedWorkload(domain, tables_of(domain, chosen), {})
 
     def largest(objective):
-        return max(plan.tables[table] * value / plan.queries(table) for table, value in variances(plan, objective).items())
+        return max(
+            plan.tables[table] * value / plan.queries(table) for table, value in variances(plan, objective).items()
+        )
 
     assert largest("largest") <= (1 + 1e-6) * largest("sum")
 
@@ -203,7 +203,7 @@ def test_it_keeps_its_promise(options):
     check_method(Residual(**options))
 
 
-def people(rows=2000, seed=0):
+def rows_of(rows=2000, seed=0):
     rng = np.random.default_rng(seed)
     age = rng.integers(0, 10, rows)
     place = np.array(list("abcd"))[np.minimum(3, rng.poisson(age / 4))]
@@ -215,7 +215,7 @@ def test_a_release_holds_the_tables_that_were_named(tmp_path):
     tables = [["place", "age"], ["sex"]]
     (tmp_path / "tables.yaml").write_text("- [place, age]\n- [sex]\n")
     method = hr.methods.build("residual", {"workload": str(tmp_path / "tables.yaml"), "ask": ask})
-    made = hr.synthesize(people(), hr.Schema.parse(SCHEMA), hr.Budget(4, 1e-6), method)
+    made = hr.synthesize(rows_of(), hr.Schema.parse(SCHEMA), hr.Budget(4, 1e-6), method)
     path = tmp_path / "people.release"
     made.save(path)
     (tmp_path / "tables.yaml").unlink()
@@ -235,13 +235,28 @@ def test_a_release_holds_the_tables_that_were_named(tmp_path):
     assert answer.basis == "measured"
     with refused("not-measured"):
         release.counts(["age", "sex"])
-    other = hr.synthesize(people(), hr.Schema.parse(SCHEMA), hr.Budget(4, 1e-6), "mst")
+    other = hr.synthesize(rows_of(), hr.Schema.parse(SCHEMA), hr.Budget(4, 1e-6), "mst")
     with refused("no-named-tables"):
         other.counts(["sex"])
 
 
+def test_the_command_writes_all_tables_that_were_named_or_none(hedgerow, people):
+    (people / "tables.yaml").write_text("- [sex, age]\n- [education]\n")
+    words = ("-m", "residual", "--workload", "tables.yaml", "--set", "ask=age:prefixes", "-o", "out.csv")
+    made = hedgerow("synth", "people.parquet", "-s", "people.yaml", "-e", 1, *words)
+    assert made.code == 0, made.err
+    done = hedgerow("counts", "out.release", "-o", "counts")
+    assert done.code == 0, done.err
+    assert sorted(path.name for path in (people / "counts").iterdir()) == ["001.csv", "002.csv"]
+    assert (people / "counts" / "001.csv").read_text().splitlines()[0] == '"sex","age","count","std"'
+    assert code_in(hedgerow("counts", "out.release", "-o", "counts").err) == "already-exists"
+    missing = hedgerow("counts", "out.release", "-o", "more", "--table", "education", "--table", "sex,education")
+    assert code_in(missing.err) == "not-measured"
+    assert not (people / "more").exists()
+
+
 def test_laplace_noise_serves_where_delta_is_0():
-    release = hr.synthesize(people(), hr.Schema.parse(SCHEMA), hr.Budget(4, 0), Residual())
+    release = hr.synthesize(rows_of(), hr.Schema.parse(SCHEMA), hr.Budget(4, 0), Residual())
     assert {each.noise.kind for each in release.measurements} == {"laplace"}
     assert abs(release.counts(["sex"]).values[0] - 1000) < 300
 
@@ -257,7 +272,7 @@ def test_laplace_noise_serves_where_delta_is_0():
 )
 def test_what_a_column_cannot_answer_is_refused_before_anything_is_spent(options, code):
     with refused(code) as problem:
-        hr.synthesize(people(), hr.Schema.parse(SCHEMA), hr.Budget(1, 1e-9), Residual(**options))
+        hr.synthesize(rows_of(), hr.Schema.parse(SCHEMA), hr.Budget(1, 1e-9), Residual(**options))
     assert "pent" in str(problem.value)
 
 
