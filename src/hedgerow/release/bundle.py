@@ -29,6 +29,7 @@ from hedgerow.models import refuse_unreadable
 from hedgerow.models.interactions import in_counts
 from hedgerow.models.matching import Totals, split
 from hedgerow.models.model import BLOCK_ROWS, HELD, Model, State, block_rng, block_sizes
+from hedgerow.models.rows import CountedRows, Recounted
 from hedgerow.models.stored import MEMORY, MOST_CELLS, Allowance, Stored
 from hedgerow.release import archive, editions
 from hedgerow.release.certificate import Certificate, check
@@ -205,6 +206,11 @@ class Release:
         return said
 
     @property
+    def parts(self) -> int:
+        """What one of those who are counted weighs in the counts of the release."""
+        return 1
+
+    @property
     def estimated_rows(self) -> int:
         """The noisy estimate of the number of rows; at most `DOUBTFUL_ROWS` where that is mostly noise."""
         if self.schema.totals:
@@ -318,6 +324,10 @@ class Release:
         """
         written = [self.encoding.read_back(part) for part in self._plain(min(rows, BLOCK_ROWS), seed, 0)]
         return {name: np.concatenate([part[name] for part in written]) for name in self.encoding.domain.names}
+
+    def recounted(self, rows: int, seed: int) -> Recounted:
+        """The rows of a draw's first block, to be counted as the private ones were."""
+        return CountedRows(self.written(rows, seed), self.model.total)
 
     def sample(self, rows: int | None = None, seed: int = 0, *, where: str | None = None) -> pa.Table:
         """An Arrow table of `rows` synthetic rows (default: the noisy estimate of how many there are).
