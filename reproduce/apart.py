@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from bench.tables import DATA
 
 import hedgerow as hr
+from hedgerow.models.expanded import Expanded
 from reproduce import peers
 
 Rows = dict[str, Any]
@@ -68,11 +69,10 @@ def spread(name: str, epsilon: float, runs: int) -> None:
         release = hr.synthesize(table, str(DATA / name / "domain.json"), hr.Budget(epsilon), "mst:paper", quality=0)
         model, rows = release.model, release.estimated_rows
         ours = model.draw(rows, np.random.default_rng(seed))
-        maps = getattr(model, "recoding", None)
-        merged = {} if maps is None else dict(maps.maps)
-        inside = (model if maps is None else model.model).draw(rows, np.random.default_rng(seed))
+        merged = model.recoding.maps if isinstance(model, Expanded) else {}
+        inside = (model.model if isinstance(model, Expanded) else model).draw(rows, np.random.default_rng(seed))
         rng = np.random.default_rng(seed)
-        theirs = dict(inside)
+        theirs: Rows = dict(inside)
         for column, mapping in merged.items():
             codes = inside[column]
             theirs[column] = np.zeros(len(codes), dtype=np.int64)
