@@ -250,7 +250,7 @@ def _asked(charge: Charge) -> str:
 def _columns(release: Release, recounted: Recounted) -> Markup:
     """A picture for each attribute that was measured by itself: the answer with the least noise."""
     best: dict[str, Measurement] = {}
-    for measurement in release.measurements:
+    for measurement in release.counted:
         query = measurement.query
         plain = isinstance(query, MarginalQuery) and query.description.keys() == {"attributes", "cells"}
         drawable = plain and len(query.attributes) == 1 and measurement.kept is None and query.cells <= MOST_CODES
@@ -306,7 +306,7 @@ def _marginals(release: Release, recounted: Recounted) -> Markup:
     total = max(1.0, release.model.total)
     what = _counted_in(release)
     lines = []
-    listed = release.measurements
+    listed = release.counted
     for measurement in listed[:MOST_LISTED]:
         query = measurement.query
         noise = measurement.noise.mean_absolute * query.cells / (2 * total)

@@ -207,7 +207,7 @@ def _clear(quality: Quality) -> list[Distance]:
 def _unasked(release: Release) -> Sequence[tuple[str, str]]:
     """Pairs of attributes that no noisy answer holds together."""
     asked = set()
-    for measurement in release.measurements:
+    for measurement in release.counted:
         query = measurement.query
         if isinstance(query, MarginalQuery):
             asked |= set(combinations(sorted(query.attributes), 2))
