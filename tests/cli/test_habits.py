@@ -15,6 +15,7 @@ from contextlib import closing, suppress
 
 import pytest
 
+from declared_people import PUBLISHER
 from hedgerow.cli import doctor, manual
 from hedgerow.cli.completion import script, words_for
 from hedgerow.cli.tree import tree
@@ -27,14 +28,6 @@ SLOW = ("audit",)
 """Commands whose examples take minutes: `make docs-blocks` runs them."""
 COLOUR = re.compile(r"\x1b\[[0-9;]*3[0-9]")
 CODEBOOK = "name,type,values,min,max\nage,category,20-24|25-29,,\npay,integer,,0,400000\n"
-PUBLISHER = """
-title: Employees
-description: Made-up employees.
-publisher: An office
-contact: office@example.org
-licence: CC-BY-4.0
-created: 2026-01-01
-"""
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +61,11 @@ def test_every_example_runs(folder, server):
     assert {*order, *SLOW} == examples.keys()
     for name in order:
         if name == "publish":
-            (folder / "publisher.yaml").write_text(PUBLISHER)
+            (folder / "publisher.yaml").write_text(json.dumps(PUBLISHER))
+        if name == "counts":
+            (folder / "named.yaml").write_text("- [sex, education]\n- [agency]\n")
+            typed = "synth people.csv -s people.yaml -e 1 -m residual --workload named.yaml -o named.csv"
+            assert server.run(typed.split(), folder).code == 0
         if name == "ledger replaces":
             typed = "synth people.csv -s people.yaml -e 1 -m independent -o corrected.csv --ledger people.ledger"
             assert server.run(typed.split(), folder).code == 0

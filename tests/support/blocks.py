@@ -115,10 +115,13 @@ def _command(line, refused):
 
     words = shlex.split(line, comments=True)
     assert words[0] == "hedgerow", f'{line}: not a command of ours; say not-run="…"'
+    into = os.devnull
+    if ">" in words:
+        words, into = words[:-2], words[-1]
     sys.argv = words
     said = io.StringIO()
     try:
-        with contextlib.redirect_stderr(said):
+        with contextlib.redirect_stderr(said), open(into, "w") as out, contextlib.redirect_stdout(out):
             main()
         ended = 0
     except SystemExit as end:

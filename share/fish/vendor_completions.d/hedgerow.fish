@@ -2,7 +2,7 @@
 function __hedgerow_at
     set -l command ""
     for word in (commandline -opc)[2..-1]
-        if contains -- "$command/$word" /studio /plan /synth /sample /ask /verify /publish /evaluate /compare /methods /audit /example /demo /doctor /completion /schema /ledger /preset schema/draft schema/check schema/json-schema ledger/create ledger/period ledger/replaces ledger/show ledger/export preset/list preset/show
+        if contains -- "$command/$word" /studio /plan /synth /sample /ask /counts /verify /publish /evaluate /compare /methods /audit /example /demo /doctor /completion /schema /ledger /preset schema/draft schema/check schema/json-schema ledger/create ledger/period ledger/replaces ledger/show ledger/export preset/list preset/show
             set command (string trim -l -c / "$command/$word")
         end
     end
@@ -13,6 +13,7 @@ complete -c hedgerow -n '__hedgerow_at \'\'' -f -a plan -d 'Foretell how good a 
 complete -c hedgerow -n '__hedgerow_at \'\'' -f -a synth -d 'Make a synthetic table and its release from a private table'
 complete -c hedgerow -n '__hedgerow_at \'\'' -f -a sample -d 'Draw more rows from a release'
 complete -c hedgerow -n '__hedgerow_at \'\'' -f -a ask -d 'Ask a release in SQL'
+complete -c hedgerow -n '__hedgerow_at \'\'' -f -a counts -d 'Write the tables that a release was asked for, with errors'
 complete -c hedgerow -n '__hedgerow_at \'\'' -f -a verify -d 'Recompute the guarantee of a release from its certificate'
 complete -c hedgerow -n '__hedgerow_at \'\'' -f -a publish -d 'Write a folder to publish: table, release, statement, metadata'
 complete -c hedgerow -n '__hedgerow_at \'\'' -f -a evaluate -d 'PRIVATE: compare a synthetic table with the real rows'
@@ -39,7 +40,7 @@ complete -c hedgerow -n '__hedgerow_at \'plan\'' -s s -l schema -r -F -a 'preset
 complete -c hedgerow -n '__hedgerow_at \'plan\'' -l rows -r -F -d 'About how many rows there are'
 complete -c hedgerow -n '__hedgerow_at \'plan\'' -s e -l epsilon -r -F -d 'One or more, for example 0.5,1,2,4'
 complete -c hedgerow -n '__hedgerow_at \'plan\'' -l delta -r -F -d '0 gives pure ε with Laplace noise'
-complete -c hedgerow -n '__hedgerow_at \'plan\'' -s m -l method -r -F -a 'aim dpsyn field-groups hedge independent match3 mst mwem ppsyn privbayes privmrf privsyn rdt aim:paper mst:paper mwem:paper privsyn:paper' -d 'Several, hedge,mst, to see what a choice among them costs'
+complete -c hedgerow -n '__hedgerow_at \'plan\'' -s m -l method -r -F -a 'aim dpsyn field-groups hedge independent match3 mst mwem ppsyn privbayes privmrf privsyn rdt residual aim:paper mst:paper mwem:paper privsyn:paper' -d 'Several, hedge,mst, to see what a choice among them costs'
 complete -c hedgerow -n '__hedgerow_at \'plan\'' -l quality -r -F -d 'As for synth: part of the budget that measures quality'
 complete -c hedgerow -n '__hedgerow_at \'plan\'' -l picture -r -F -d 'An .svg file to write: error against ε'
 complete -c hedgerow -n '__hedgerow_at \'plan\'' -l overwrite -f -d 'Replace the picture if it exists'
@@ -52,7 +53,7 @@ complete -c hedgerow -n '__hedgerow_at \'synth\'' -s e -l epsilon -r -F -d 'Priv
 complete -c hedgerow -n '__hedgerow_at \'synth\'' -s o -l out -r -F -d '.csv, .parquet or .arrow file to write'
 complete -c hedgerow -n '__hedgerow_at \'synth\'' -l file -r -F -d 'How the table is written, KEY=VALUE: delimiter, decimal, encoding, sheet, strip, as in the schema\'s `file:`'
 complete -c hedgerow -n '__hedgerow_at \'synth\'' -l delta -r -F -d '0 gives pure ε with Laplace noise'
-complete -c hedgerow -n '__hedgerow_at \'synth\'' -s m -l method -r -F -a 'aim dpsyn field-groups hedge independent match3 mst mwem ppsyn privbayes privmrf privsyn rdt aim:paper mst:paper mwem:paper privsyn:paper' -d 'See: hedgerow methods'
+complete -c hedgerow -n '__hedgerow_at \'synth\'' -s m -l method -r -F -a 'aim dpsyn field-groups hedge independent match3 mst mwem ppsyn privbayes privmrf privsyn rdt residual aim:paper mst:paper mwem:paper privsyn:paper' -d 'See: hedgerow methods'
 complete -c hedgerow -n '__hedgerow_at \'synth\'' -l set -r -F -d 'Method option, option=value'
 complete -c hedgerow -n '__hedgerow_at \'synth\'' -l workload -r -F -d 'Marginals that matter: a degree (1, 2, 3) or a file'
 complete -c hedgerow -n '__hedgerow_at \'synth\'' -l target -r -F -d 'A column whose marginals matter more'
@@ -106,6 +107,14 @@ complete -c hedgerow -n '__hedgerow_at \'ask\'' -l max-memory -r -F -d 'What the
 complete -c hedgerow -n '__hedgerow_at \'ask\'' -l allow-model -r -F -d 'package.module:Class of a model made elsewhere that you trust: its code is run'
 complete -c hedgerow -n '__hedgerow_at \'ask\'' -l allow-column -r -F -d 'package.module:Class of a column kind made elsewhere that you trust: its code is run'
 complete -c hedgerow -n '__hedgerow_at \'ask\'' -s h -l help -f -d 'Show this message and exit'
+complete -c hedgerow -n '__hedgerow_at \'counts\'' -s o -l out -r -F -d 'A new folder for the tables, a file each'
+complete -c hedgerow -n '__hedgerow_at \'counts\'' -l table -r -F -d 'Columns of one table, age,sex'
+complete -c hedgerow -n '__hedgerow_at \'counts\'' -l kind -r -F -d 'What files to write'
+complete -c hedgerow -n '__hedgerow_at \'counts\'' -l json -f -d 'One JSON object on stdout'
+complete -c hedgerow -n '__hedgerow_at \'counts\'' -l max-memory -r -F -d 'What the model in the release may take, beside the rows'
+complete -c hedgerow -n '__hedgerow_at \'counts\'' -l allow-model -r -F -d 'package.module:Class of a model made elsewhere that you trust: its code is run'
+complete -c hedgerow -n '__hedgerow_at \'counts\'' -l allow-column -r -F -d 'package.module:Class of a column kind made elsewhere that you trust: its code is run'
+complete -c hedgerow -n '__hedgerow_at \'counts\'' -s h -l help -f -d 'Show this message and exit'
 complete -c hedgerow -n '__hedgerow_at \'verify\'' -l key -r -F -d 'Ed25519 public key (hex) that must have signed it'
 complete -c hedgerow -n '__hedgerow_at \'verify\'' -l ledger -r -F -d 'The dataset\'s ledger, which must hold its record'
 complete -c hedgerow -n '__hedgerow_at \'verify\'' -l json -f -d 'One JSON object on stdout'
@@ -115,7 +124,7 @@ complete -c hedgerow -n '__hedgerow_at \'verify\'' -l allow-model -r -F -d 'pack
 complete -c hedgerow -n '__hedgerow_at \'verify\'' -l allow-column -r -F -d 'package.module:Class of a column kind made elsewhere that you trust: its code is run'
 complete -c hedgerow -n '__hedgerow_at \'verify\'' -s h -l help -f -d 'Show this message and exit'
 complete -c hedgerow -n '__hedgerow_at \'publish\'' -s o -l out -r -F -d 'Folder to write'
-complete -c hedgerow -n '__hedgerow_at \'publish\'' -l table -r -F -d 'The synthetic table'
+complete -c hedgerow -n '__hedgerow_at \'publish\'' -l table -r -F -d 'The synthetic table, of linked tables their folder'
 complete -c hedgerow -n '__hedgerow_at \'publish\'' -l publisher -r -F -d 'What only the publisher knows'
 complete -c hedgerow -n '__hedgerow_at \'publish\'' -l ledger -r -F -d 'The dataset\'s ledger, whose sum goes into the statement'
 complete -c hedgerow -n '__hedgerow_at \'publish\'' -l tables -r -F -d 'A workload file: tables of counts to write beside the rows, with their errors'
@@ -144,7 +153,7 @@ complete -c hedgerow -n '__hedgerow_at \'evaluate\'' -s h -l help -f -d 'Show th
 complete -c hedgerow -n '__hedgerow_at \'compare\'' -s o -l out -r -F -d 'Folder for the results'
 complete -c hedgerow -n '__hedgerow_at \'compare\'' -s s -l schema -r -F -a 'preset:acs preset:census1940-field-groups preset:census1940-match3' -d 'What the columns may hold: a file, or preset:NAME'
 complete -c hedgerow -n '__hedgerow_at \'compare\'' -l file -r -F -d 'How the table is written, KEY=VALUE: delimiter, decimal, encoding, sheet, strip, as in the schema\'s `file:`'
-complete -c hedgerow -n '__hedgerow_at \'compare\'' -l methods -r -F -a 'aim dpsyn field-groups hedge independent match3 mst mwem ppsyn privbayes privmrf privsyn rdt' -d 'Comma-separated, LABEL=METHOD too'
+complete -c hedgerow -n '__hedgerow_at \'compare\'' -l methods -r -F -a 'aim dpsyn field-groups hedge independent match3 mst mwem ppsyn privbayes privmrf privsyn rdt residual' -d 'Comma-separated, LABEL=METHOD too'
 complete -c hedgerow -n '__hedgerow_at \'compare\'' -l program -r -F -d 'NAME=COMMAND that reads {table} and writes {out}.csv or .parquet'
 complete -c hedgerow -n '__hedgerow_at \'compare\'' -l epsilons -s e -r -F -d 'Comma-separated'
 complete -c hedgerow -n '__hedgerow_at \'compare\'' -l runs -r -F -d 'Runs of each method at each ε'
@@ -177,6 +186,7 @@ complete -c hedgerow -n '__hedgerow_at \'methods\'' -f -a privbayes
 complete -c hedgerow -n '__hedgerow_at \'methods\'' -f -a privmrf
 complete -c hedgerow -n '__hedgerow_at \'methods\'' -f -a privsyn
 complete -c hedgerow -n '__hedgerow_at \'methods\'' -f -a rdt
+complete -c hedgerow -n '__hedgerow_at \'methods\'' -f -a residual
 complete -c hedgerow -n '__hedgerow_at \'methods\'' -s h -l help -f -d 'Show this message and exit'
 complete -c hedgerow -n '__hedgerow_at \'audit\'' -f -a aim
 complete -c hedgerow -n '__hedgerow_at \'audit\'' -f -a dpsyn
@@ -191,6 +201,7 @@ complete -c hedgerow -n '__hedgerow_at \'audit\'' -f -a privbayes
 complete -c hedgerow -n '__hedgerow_at \'audit\'' -f -a privmrf
 complete -c hedgerow -n '__hedgerow_at \'audit\'' -f -a privsyn
 complete -c hedgerow -n '__hedgerow_at \'audit\'' -f -a rdt
+complete -c hedgerow -n '__hedgerow_at \'audit\'' -f -a residual
 complete -c hedgerow -n '__hedgerow_at \'audit\'' -l pairs -r -F -d 'Neighbouring tables to replay on, for each kind of noise'
 complete -c hedgerow -n '__hedgerow_at \'audit\'' -l runs -r -F -d 'Runs on either side of the distinguishing game'
 complete -c hedgerow -n '__hedgerow_at \'audit\'' -s o -l out -r -F -d 'A page (.md) to write the table to'

@@ -11,6 +11,7 @@ from hedgerow.cli.audit import audit
 from hedgerow.cli.command import command, group
 from hedgerow.cli.compare import compare
 from hedgerow.cli.completion import completion
+from hedgerow.cli.counts import counts
 from hedgerow.cli.demo import demo
 from hedgerow.cli.doctor import doctor
 from hedgerow.cli.evaluate import evaluate
@@ -54,7 +55,7 @@ def root(
 
 
 for function in (
-    *(studio, plan, synth, sample, ask, verify, publish, evaluate, compare),
+    *(studio, plan, synth, sample, ask, counts, verify, publish, evaluate, compare),
     *(methods, audit, example, demo, doctor, completion),
 ):
     command(app)(function)

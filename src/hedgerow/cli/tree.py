@@ -77,6 +77,7 @@ def _parameter(made: Any, annotated: Any) -> Parameter:
     if repeated:
         inner = [each for outer in kinds for each in get_args(outer)]
     option = made.param_type_name == "option"
-    takes = "" if inner[0] is bool else "FILE" if inner[0] is Path else "TEXT" if inner[0] is str else "NUMBER"
+    one = inner[0] if inner else str  # of some words
+    takes = "" if one is bool else "FILE" if one is Path else "TEXT" if one is str else "NUMBER"
     spellings = tuple(made.opts) if option else ()
     return Parameter(made.name, spellings, about.help or "", takes, made.required, repeated)

@@ -187,12 +187,21 @@ def fit(
 ) -> Fitted:
     """The distribution of largest entropy among those that explain noisy answers best.
 
-    `domain` names the columns and their sizes. `zeros` maps sets of columns to masks that are true where no row can be
-    (an axis for each column, in the order given). With `prior`, answers are followed only as far as their noise allows,
-    `strength` times as little as by default, and the total is the prior's; `start` only shortens the search. `loss` is
-    "squares" (½ Σ ((answer − value)/std)², the likelihood of Gaussian noise), "absolute" (Σ |answer − value|/std), or a
-    function of the marginals of `cliques` that returns its value and gradients, and then there are no measurements.
-    `total` is estimated from the answers unless given.
+    Args:
+        domain: The columns and their sizes.
+        measurements: Noisy answers: `hedgerow.noisy`, or `Release.measurements`.
+        zeros: Masks by sets of columns, true where no row can be (an axis for each column, in the order given).
+        prior: A model to stay near: answers are followed only as far as their noise allows, and the total is the
+            prior's.
+        strength: How much more than by default the prior is believed.
+        start: A model to begin the search from, which only shortens it.
+        total: The number of rows; estimated from the answers unless given.
+        loss: "squares" (½ Σ ((answer − value)/std)², the likelihood of Gaussian noise), "absolute"
+            (Σ |answer − value|/std), or a function of the marginals of `cliques` that returns its value and gradients;
+            then there are no measurements.
+        cliques: The marginals that a loss of your own is a function of.
+        trace: Whether the loss of every step is kept, as `trace`.
+        limits: Bytes of memory; a model beyond them is refused with its size.
     """
     coded = Domain.of(domain)
     support = {
