@@ -56,7 +56,7 @@ def test_every_example_runs(folder, server):
     """In the order in which somebody would type them."""
     examples = {" ".join(command.words[1:]): command.said.examples for command in ALL}
     first = ["example", "ledger create", "ledger period", "schema json-schema", "plan", "synth"]
-    last = ["ledger replaces", "ledger show", "ledger export"]
+    last = ["verify", "ledger replaces", "ledger show", "ledger export"]
     order = [*first, *(name for name in examples if name not in (*first, *last, *SLOW)), *last]
     assert {*order, *SLOW} == examples.keys()
     for name in order:

@@ -372,9 +372,11 @@ class Release:
         return self.sample()
 
     def to_pandas(self) -> Any:
+        """The rows of `table()` as a pandas frame."""
         return self.table().to_pandas()
 
     def to_polars(self) -> Any:
+        """The rows of `table()` as a polars frame."""
         import polars
 
         return polars.from_arrow(self.table())
