@@ -84,15 +84,11 @@ def measure(place: str, folder: str) -> dict[str, float]:
 
 def _engine(place: str, folder: str) -> Any:
     from hedgerow.private.engines import open_engine
-    from hedgerow.private.engines.sql.engine import SqlEngine
-    from hedgerow.private.engines.sql.location import open_database
 
     os.environ["PYSPARK_SUBMIT_ARGS"] = f"{ONE_CORE} pyspark-shell"
     table = {"embedded": f"{folder}/table", "Spark, in place": f"spark://{folder}/table"}
     url = table.get(place, f"duckdb://{folder}/table.db/people")
-    if place.endswith("in place"):
-        return SqlEngine(open_database(url, GENEROUS), memory=0)
-    return open_engine(url, memory=GENEROUS)
+    return open_engine(url, memory=GENEROUS, stay=place.endswith("in place"))
 
 
 def _seconds() -> float:

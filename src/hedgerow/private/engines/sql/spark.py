@@ -26,6 +26,7 @@ class Spark(Database):
     """Where Spark runs, and with what rights, is said by its own configuration (spark-defaults.conf, SPARK_REMOTE)."""
 
     name = "Spark"
+    streams = False
     form = "spark://[CATALOG.][SCHEMA.]TABLE, or with a slash in it spark://PATH of Parquet files"
 
     def _open(self, location: str, memory: int) -> tuple[Any, Any]:
