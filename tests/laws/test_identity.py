@@ -536,11 +536,11 @@ def test_what_only_a_server_can_hold(postgres):
         "odd": "person-type",
         "blind": "person-collation",
         "ci": "person-collation",
-        "far": "database-failed",
-        "late": "database-failed",
     }.items():
         with refused(complaint):
             kept(url, 1, HERE, name)
+    for name in ("far", "late"):  # at infinity there is one day, and one moment before all others
+        assert len(kept(url, 1, HERE, name)) == 1
 
 
 def test_what_only_duckdb_can_hold(duckdb):

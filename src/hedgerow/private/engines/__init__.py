@@ -35,10 +35,10 @@ def open_engine(
     from hedgerow.private.engines.arrow import ArrowEngine
     from hedgerow.private.engines.elsewhere import engine_elsewhere, open_elsewhere
     from hedgerow.private.engines.engine import Engine
-    from hedgerow.private.engines.sql.location import is_url, open_database
-    from hedgerow.private.sources.source import open_source, refuse_strip
+    from hedgerow.private.engines.sql.location import open_database
+    from hedgerow.private.sources.source import in_database, open_source, refuse_strip
 
-    if stay and (not is_url(table) or engine_elsewhere(table) is not None):
+    if stay and (not in_database(table) or engine_elsewhere(table) is not None):
         raise OptionError(
             "nowhere-to-stay",
             "--stay is for rows that may not leave a database; this table is in none that we reach. Hint: leave "
@@ -46,7 +46,7 @@ def open_engine(
         )
     if isinstance(table, Engine):
         return table
-    if is_url(table):
+    if in_database(table):
         refuse_strip(written)
         if engine_elsewhere(table) is not None:
             return open_elsewhere(table, bounding_key=bounding_key, memory=memory)
