@@ -48,7 +48,7 @@ class Database:
         self._header = unique_names(self.table.columns, self.what)
 
     def engine(self, bounding_key: bytes | None, memory: int, stay: bool) -> Engine:
-        """What counts the table."""
+        """What counts the table: rows come here or are coded by SQL, unless the database can run our own code."""
         from hedgerow.private.engines.sql.engine import SqlEngine
 
         return SqlEngine(self, bounding_key=bounding_key, memory=memory, stay=stay)
