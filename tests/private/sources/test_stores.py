@@ -113,12 +113,13 @@ def test_folders_say_what_their_names_say_in_a_bucket_and_here(bucket, tmp_path)
         assert only["site"].to_pylist() == ["a/b"] * 3 + [None] * 2
 
 
-def test_folders_that_say_different_things_are_refused(tmp_path):
-    for name in ("year=2023", "month=1"):
+@pytest.mark.parametrize("folders", [("year=2023", "month=1"), ("age=3", "age=4")])
+def test_folders_that_say_different_things_or_what_files_say_themselves_are_no_columns(tmp_path, folders):
+    for name in folders:
         (tmp_path / name).mkdir()
         pq.write_table(ages(), tmp_path / name / "part.parquet")
-    with refused("files-differ"):
-        open_source(str(tmp_path))
+    assert header_of(str(tmp_path)) == ("age",)
+    assert rows_of(str(tmp_path)).equals(pa.concat_tables([ages(), ages()]))
 
 
 def test_a_run_over_a_bucket_is_the_run_over_the_file(bucket, tmp_path):

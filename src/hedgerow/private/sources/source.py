@@ -417,16 +417,20 @@ class UnguardedSource:
 class ParquetSource:
     """A Parquet file, or the Parquet files of a folder in the order of their names.
 
-    What folders below it say of their rows (`year=2024/`) are columns of text, behind those of the files.
+    What folders below it say of their rows (`year=2024/`) are columns of text, behind those of the files, where all files
+    lie in folders that say the same kind of thing, and none says it itself.
     """
 
     def __init__(self, path: Path | str, files: Sequence[Path | Stored]):
         self._what = f'the table "{path}"'
-        self._told = [_told_by_folders(str(file).removeprefix(str(path))) for file in files]
         self._files = files
-        self._header = unique_names([*self._names(files[0]), *self._told[0]], self._what)
-        for file, told in zip(files[1:], self._told[1:], strict=True):
-            if {*self._names(file), *told} != set(self._header):
+        names = self._names(files[0])
+        self._told = [_told_by_folders(str(file).removeprefix(str(path))) for file in files]
+        if len({frozenset(told) for told in self._told}) > 1 or not self._told[0].keys().isdisjoint(names):
+            self._told = [{}] * len(files)
+        self._header = unique_names([*names, *self._told[0]], self._what)
+        for file in files[1:]:
+            if set(self._names(file)) != set(names):
                 raise TableError(
                     "files-differ",
                     f'the files of {self._what} differ in their columns: "{files[0].name}", "{file.name}".',
