@@ -340,7 +340,7 @@ class View:
             return cls(_attributes(held(name), columns), (), (), None, {})
         parent, order, step = tables.parent(name), f"{name}.{tables.links[name].order}", step_of(name)
         own = [column for column in held(name) if column not in (order, step)]
-        above = [column for column in held(parent) if column not in (step_of(parent), rows_of(parent, name))]
+        above = [column for column in held(parent) if column != step_of(parent)]
         above += [column for column in [start_of(parent, name)] if column in columns]
         earlier = {
             now: then
