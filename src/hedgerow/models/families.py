@@ -33,7 +33,7 @@ FEW = 8
 
 class Rows:
     """Rows of one table: codes of its own attributes, its parents and units, how many rows of each child table follow,
-    and what they are ordered by.
+    what they are ordered by, and the rows of the parent table.
     """
 
     def __init__(
@@ -43,8 +43,10 @@ class Rows:
         unit: IntArray,
         counts: Mapping[str, IntArray],
         orders: pa.Array | None = None,
+        above: Rows | None = None,
     ):
         self.codes, self.parent, self.unit, self.counts, self.orders = codes, parent, unit, counts, orders
+        self.above = above
 
     def __len__(self) -> int:
         return len(self.parent)
@@ -131,17 +133,20 @@ class Children:
         """Codes of an attribute that some of the rows are given."""
         if name in self.own:
             return self.own[name][rows]
-        if name in self._parents.codes:
-            return self._parents.codes[name][self.parent[rows]]
+        above, place = self._parents, self.parent[rows]
+        while name not in above.codes and above.above is not None:
+            above, place = above.above, above.parent[place]
+        if name in above.codes:
+            return above.codes[name][place]
         if name in self._earlier:
             return self._codes_before(name, np.arange(len(self))[rows])
         return self._coding.codes(left_of(self._name), pa.array(self._left[rows]))[name]
 
     def _codes_before(self, name: str, rows: IntArray) -> Codes:
         said = self._earlier[name]
-        codes = self.own[said.attribute][np.maximum(rows - 1, 0)]
-        codes = codes if said.mapping is None else said.mapping[codes]
-        return np.where(self.place[rows] == 0, said.none, codes).astype(self._encoding.domain[name].dtype)
+        codes = said.of(self.own[said.attribute][np.maximum(rows - 1, 0)])
+        found: Codes = np.where(self.place[rows] == 0, said.none, codes).astype(self._encoding.domain[name].dtype)
+        return found
 
     def draw_all(self, chains: Mapping[str, Chain]) -> Rows:
         """Every attribute, by the chains of the table and of where its orders begin."""
@@ -155,7 +160,7 @@ class Children:
     def rows(self) -> Rows:
         orders = None if self._order is None else self._written(self._orders)
         counts = self._coding.counts(self._tables, self._name, self.own)
-        return Rows(self.own, self.parent, self.unit, counts, orders)
+        return Rows(self.own, self.parent, self.unit, counts, orders, self._parents)
 
     def begin(self, chain: Chain) -> None:
         """Draw where the order of each parent's rows begins; the parents hold its codes from now on."""
@@ -275,7 +280,7 @@ class Children:
             weights = (alone[some - begin][:, None, :] + factor[None, :, :]).reshape(-1, local.size)
             drawn = pick(weights, np.repeat(lots, len(factor)))
             every = chain.spread(local.attribute, drawn, np.repeat(spread, len(factor)))
-            further = chain.merged(then, every if said.mapping is None else said.mapping[every])
+            further = chain.merged(then, said.of(every))
             starts = chain.merged(then, self._codes_before(then, some))
             width, chosen, ways = len(factor), [], further.tolist()
             for number, (fresh, start) in enumerate(
@@ -292,6 +297,11 @@ class _Earlier:
 
     def __init__(self, attribute: str, mapping: IntArray | None, none: int):
         self.attribute, self.mapping, self.none = attribute, mapping, none
+
+    def of(self, codes: Codes) -> Codes:
+        """Codes as the row after says them."""
+        found: Codes = codes if self.mapping is None else self.mapping[codes].astype(np.uint32)
+        return found
 
 
 def to_before(own: Column, then: Column) -> IntArray:

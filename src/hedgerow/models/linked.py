@@ -3,8 +3,8 @@
 A chain draws the attributes of a row in turn, each given a few others: of the parent, of the row before, of the row
 itself as far as it is drawn. What each of these says of it is a table of weights, and the weights are multiplied: a
 log-linear model of the attribute alone, whatever the joint distribution of what it is given may be. So it takes as many
-givens as there are relations to learn, at the cost of a table of two attributes each. No attribute is drawn in the light
-of what is given of another one.
+as there are relations to learn, at the cost of a table of two attributes each. No attribute is drawn in the light of
+what is given of another one.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def pick(logarithms: Counts, lots: Counts) -> IntArray:
     """For each line of logarithms of weights a place, by a lot from 0 to 1."""
     ends = np.cumsum(np.exp(logarithms - logarithms.max(axis=1, keepdims=True)), axis=1)
     places: IntArray = (ends <= (lots * ends[:, -1])[:, None]).sum(axis=1)
-    return np.minimum(places, ends.shape[1] - 1)
+    last: IntArray = np.minimum(places, ends.shape[1] - 1)
+    return last
 
 
 class Chain:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 import numpy as np
 import pyarrow as pa
 
-from hedgerow.coded.domain import CodedTable, Codes, IntArray
+from hedgerow.answers.linked import LinkedAsking
+from hedgerow.coded.domain import IntArray
 from hedgerow.errors import OptionError, ReleaseError
 from hedgerow.models.families import Children, Coding, Rows
 from hedgerow.models.linked import Chain, LinkedModel
@@ -21,13 +22,11 @@ from hedgerow.models.model import block_rng
 from hedgerow.models.stored import Allowance
 from hedgerow.release.bundle import MOST_ROWS, Release
 from hedgerow.release.files import table_writer
-from hedgerow.schema.arrays import FloatArray
-from hedgerow.schema.links import View, before, left_of, rows_of, start_of, step_of
-from hedgerow.schema.ordered import OrderedColumn
+from hedgerow.schema.links import View, start_of
 
 if TYPE_CHECKING:
+    from hedgerow.answers.asking import Answers
     from hedgerow.schema import Schema
-    from hedgerow.schema.column import Column
 
 BLOCK_UNITS = 1 << 16
 """Units of a block."""
@@ -122,8 +121,17 @@ class LinkedRelease(Release):
             "not-of-linked-tables", f"{what} is not there for releases of linked tables yet; sample and verify are."
         )
 
-    def ask(self, *_: Any, **__: Any) -> NoReturn:
-        self._refuse("ask")
+    def drawn_units(self, units: int) -> Iterator[dict[str, Rows]]:
+        """Codes of so many units of one block, some at a time, always the same."""
+        yield from _Block(self, min(units, BLOCK_UNITS), block_rng(0, 0), 0).families()
+
+    @cached_property
+    def _linked_asking(self) -> LinkedAsking:
+        return LinkedAsking(self)
+
+    def ask(self, question: str, level: float = 0.9, population: bool = False) -> Answers:
+        """Answers to a SELECT from one table, or from tables that are joined along their keys: see docs/use/ask.md."""
+        return self._linked_asking.ask(question, level, population)
 
     def complete(self, *_: Any, **__: Any) -> NoReturn:
         self._refuse("complete")

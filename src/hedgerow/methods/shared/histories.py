@@ -45,7 +45,7 @@ from hedgerow.models.linked import STRONGEST, Chain, LinkedModel, Local
 from hedgerow.models.model import Model, block_rng
 from hedgerow.progress import Progress
 from hedgerow.schema import Encoding
-from hedgerow.schema.links import Tables, View, rows_of, start_of, step_of
+from hedgerow.schema.links import Tables, View, start_of
 
 CHILD_WEIGHT = 3
 """A child table gets so many times the budget of the root."""
@@ -67,8 +67,8 @@ UNITS, ROWS = 4096, 1 << 15
 """Units and rows of a table that are drawn while it is learnt, at most."""
 PASSES = 3
 """Times that an attribute is fitted and drawn that is given itself."""
-STEPS = 40
-"""Of a search, at most."""
+STEPS, CONVERGED = 60, 1e-6
+"""Steps of a search, at most, and by how little of the loss the last one lowers it."""
 SEED = 0
 
 
@@ -117,7 +117,8 @@ def _few(parents: Rows, name: str) -> Rows:
     """The same parents, without what is beyond so many rows of a child table."""
     counts = parents.counts[name]
     room = np.maximum(0, ROWS - (np.cumsum(counts) - counts))
-    return Rows(dict(parents.codes), parents.parent, parents.unit, {name: np.minimum(counts, room)})
+    few = {name: np.minimum(counts, room)}
+    return Rows(dict(parents.codes), parents.parent, parents.unit, few, above=parents.above)
 
 
 class Learning:
@@ -152,9 +153,7 @@ class Learning:
         for name, others in self._given.items():
             earlier = self._view.earlier.get(name)
             among = np.flatnonzero(rows.place > 0) if name == self._view.step else every
-            static = {
-                each: self._known.merged(each, rows.known(each, among)) for each in others if each != earlier
-            }
+            static = {each: self._known.merged(each, rows.known(each, among)) for each in others if each != earlier}
             local = None
             if earlier in others:
                 rows.draw(self._known, self._fit(name, static, weights[among]))
@@ -188,9 +187,13 @@ class Learning:
         rest = spend - alone - scoring
         noise = curator.noise(rest, [1.0] * PAIRS_EACH * len(view.own))[0].mean_absolute
         finest = min(FINEST, max(COARSEST, math.sqrt(NOISE * columns.total / noise)))
-        recoding = columns.coarsening(finest)
+        fine, rough = (columns.coarsening(each) for each in (finest, max(COARSEST, finest / 2)))
+        shared = {*view.given, *view.order, *filter(None, [view.left])}
+        maps = {name: (rough if name in shared else fine).maps.get(name) for name in columns.domain.names}
+        recoding = Recoding(columns.domain, {name: each for name, each in maps.items() if each is not None})
         coarse = curator.recode(recoding)
-        self._given = chosen(view, coarse.domain, scored(view, coarse, scoring), relations)
+        first = {held[0] for held in curator.columns.values() if held}
+        self._given = chosen(view, coarse.domain, scored(view, coarse, scoring), relations, first)
         pairs = [coarse.domain.marginal((name, other)) for name, others in self._given.items() for other in others]
         if pairs:
             answers = coarse.measure([MarginalQuery(coarse.domain, pair) for pair in pairs], spend=rest)
@@ -216,7 +219,7 @@ class Learning:
         mapping = self._known.recoding.maps.get(name)
         counts, std = column.counts, column.std
         if mapping is not None:
-            counts = np.bincount(mapping, weights=counts)
+            counts = np.bincount(mapping, weights=counts).astype(np.float64)
             std *= math.sqrt(len(mapping) / len(counts))
         possible = np.ones(len(counts), dtype=bool)
         if absent is not None and (mapping is None or (mapping == mapping[absent]).sum() == 1):
@@ -228,16 +231,16 @@ class Learning:
             return Local(name, tuple(given), alone, tuple(np.zeros(each[0].shape) for each in measured.values()))
         shares = counts / counts.sum()
         total = float(counts.sum())
-        fit = _Fit(alone, shares, total * weights / weights.sum(), std / TRUST)
+        fit = _Fit(alone, shares, total * weights / weights.sum())
         for other, (values, noise) in measured.items():
-            fit.add(given[other], np.where(possible, values, 0.0), noise / TRUST)
-        return Local(name, tuple(given), *fit.fitted(None if start is None else start))
+            fit.add(given[other], np.where(possible, values, 0.0), noise)
+        return Local(name, tuple(given), alone, fit.fitted(start))
 
     def _pair(self, name: str, other: str) -> tuple[Counts, float]:
         """Noisy counts of an attribute, a line for each code of another one, and their standard error."""
         measurement = self._measured[self._curator.domain.marginal((name, other))]
-        names = measurement.query.attributes  # type: ignore[union-attr]
-        values = measurement.dense().reshape(measurement.query.shape)  # type: ignore[union-attr]
+        names = measurement.query.attributes
+        values = measurement.dense().reshape(measurement.query.shape)
         return (values if names == (other, name) else values.T), max(measurement.std, 1e-9)
 
 
@@ -254,26 +257,30 @@ class _Fit:
     minimum is unique.
     """
 
-    def __init__(self, alone: Counts, shares: Counts, weights: Counts, penalty: float):
+    def __init__(self, alone: Counts, shares: Counts, weights: Counts):
         self._alone, self._shares, self._weights = alone, shares, weights
-        self._codes: list[IntArray] = [np.zeros(len(weights), dtype=np.int64)]
-        self._told: list[Counts] = [weights.sum() * shares[None, :]]
-        self._held: list[Counts] = [np.array([weights.sum()])]
-        self._penalties = [penalty]
+        self._codes: list[IntArray] = []
+        self._told: list[Counts] = []
+        self._held: list[Counts] = []
+        self._penalties: list[float] = []
 
-    def add(self, codes: IntArray, told: Counts, penalty: float) -> None:
+    def add(self, codes: IntArray, told: Counts, noise: float) -> None:
         """A pair; what it says of the other attribute alone is replaced by what the rows have."""
-        held = np.bincount(codes, weights=self._weights, minlength=len(told))
+        held: Counts = np.bincount(codes, weights=self._weights, minlength=len(told)).astype(np.float64)
         self._codes.append(codes)
+        sums = told.sum(axis=1)
+        scale = np.clip(held / np.maximum(sums, 1e-9), 0.5, 2.0)
+        scale = np.where(sums > 3 * noise * math.sqrt(len(self._shares)), scale, 1.0)
+        told = told * scale[:, None]
         self._told.append(told + np.outer(held - told.sum(axis=1), self._shares))
         self._held.append(held)
-        self._penalties.append(penalty)
+        self._penalties.append(noise / TRUST)
 
-    def fitted(self, start: Local | None) -> tuple[Counts, tuple[Counts, ...]]:
-        """What is added to the logarithms: for the attribute alone, and for each pair."""
+    def fitted(self, start: Local | None) -> tuple[Counts, ...]:
+        """For each pair, what is added to the logarithms of weights."""
         sizes = [len(told) for told in self._told]
         ends = np.cumsum(sizes)
-        rows, width = len(self._weights), len(self._shares)
+        rows = len(self._weights)
         places = np.stack([codes + end - size for codes, size, end in zip(self._codes, sizes, ends, strict=True)], 1)
         every = csr_array(
             (np.ones(places.size), places.reshape(-1), np.arange(0, places.size + 1, len(sizes))),
@@ -298,11 +305,16 @@ class _Fit:
 
         first = np.zeros(scale.shape)
         if start is not None:
-            first = np.concatenate([(start.alone - self._alone)[None, :], *start.factors]) / scale
-        found = minimize(loss, first.reshape(-1), jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
+            first = np.concatenate(start.factors) / scale
+        found = minimize(
+            loss,
+            first.reshape(-1),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": STEPS, "gtol": 0.0, "ftol": CONVERGED},
+        )
         theta = np.clip(found.x.reshape(scale.shape) * scale, -STRONGEST / 100, STRONGEST / 100)
-        alone, *factors = np.split(theta, ends[:-1])
-        return np.clip(self._alone + alone[0], -STRONGEST, STRONGEST), tuple(factors)
+        return tuple(np.split(theta, ends[:-1]))
 
 
 def scored(view: View, curator: Curator, spend: Amount) -> dict[Marginal, float]:
@@ -319,7 +331,9 @@ def scored(view: View, curator: Curator, spend: Amount) -> dict[Marginal, float]
     return {pair: max(0.0, score / noise) for pair, score in zip(pairs, found, strict=True)}
 
 
-def chosen(view: View, domain: Domain, scores: Mapping[Marginal, float], relations: int) -> dict[str, Marginal]:
+def chosen(
+    view: View, domain: Domain, scores: Mapping[Marginal, float], relations: int, first: set[str]
+) -> dict[str, Marginal]:
     """The attributes in the order of drawing, each with those that it is given."""
 
     def score(one: str, other: str) -> float:
@@ -336,8 +350,12 @@ def chosen(view: View, domain: Domain, scores: Mapping[Marginal, float], relatio
     order += drawn
     given: dict[str, Marginal] = {}
     for number, name in enumerate(order):
-        told = [*filter(None, [view.earlier.get(name), view.left]), *([] if name == view.step else view.order)]
+        known = [*filter(None, [view.earlier.get(name), view.left]), *([] if name == view.step else view.order)]
         inside = sorted([] if name == view.step else order[:number], key=lambda other: -score(name, other))
-        wanted = [other for other in (*told, *inside[:MOST_OF_ROW], *view.given) if score(name, other) > CERTAIN]
+        wanted = [
+            other
+            for other in (*known, *inside[:MOST_OF_ROW], *(each for each in view.given if each in first))
+            if score(name, other) > CERTAIN
+        ]
         given[name] = tuple(sorted(wanted, key=lambda other: -score(name, other))[:relations])
     return given
