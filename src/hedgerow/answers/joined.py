@@ -14,7 +14,7 @@ from typing import NamedTuple
 from sqlglot import exp
 
 from hedgerow.answers.question import DIALECT, Question, parsed, read_question
-from hedgerow.errors import OptionError, listing, suggestion
+from hedgerow.errors import OptionError, listing
 from hedgerow.schema.column import Column
 from hedgerow.schema.links import Tables, rows_of
 
@@ -79,10 +79,7 @@ class _Resolving:
             raise self._refused("JOIN is between tables, not questions")
         alike = [name for name in self._tables.names if name.casefold() == table.name.casefold()]
         if not alike:
-            raise self._refused(
-                f'"{table.name}" is none of the tables: {listing(self._tables.names)}.'
-                f"{suggestion(table.name, self._tables.names)}"
-            )
+            raise self._refused(f'"{table.name}" is none of the tables: {listing(self._tables.names)}')
         name = table.alias_or_name.casefold()
         if name in self._named or alike[0] in self._named.values():
             raise self._refused(f'"{alike[0]}" is joined to itself; a table is joined once')

@@ -118,7 +118,8 @@ class LinkedRelease(Release):
 
     def _refuse(self, what: str) -> NoReturn:
         raise OptionError(
-            "not-of-linked-tables", f"{what} is not there for releases of linked tables yet; sample and verify are."
+            "not-of-linked-tables",
+            f"{what} is not there for releases of linked tables yet; sample, ask and verify are.",
         )
 
     def drawn_units(self, units: int) -> Iterator[dict[str, Rows]]:
