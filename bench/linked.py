@@ -386,10 +386,10 @@ Figures are means over the runs; memory is that of the run that needed most.
 
 ## Answers
 
-Releases of players and batting were [asked](../use/ask.md#linked-tables) {QUESTIONS} questions about the rows of each table and
-of both joined: counts of two and three conditions, means and quantiles under one or two, as in
-[Do intervals hold?](coverage.md). The truth is what the bounded tables say; intervals are for {100 * LEVEL:.0f} %. Dates and
-countries were not asked about.
+Releases of players and batting were [asked](../use/ask.md#linked-tables) {QUESTIONS} questions about the rows of
+each table and of both joined: counts of two and three conditions, means and quantiles under one or two, as in
+[Do intervals hold?](coverage.md). The truth is what the bounded tables say; intervals are for {100 * LEVEL:.0f} %.
+Dates and countries were not asked about.
 """
 CONCLUSION = """
 ## What they say

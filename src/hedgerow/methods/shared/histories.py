@@ -103,12 +103,12 @@ def run(method: Method, tables: Tables, encoding: Encoding, curator: Curator, pr
             if start in columns:
                 begins = View(columns[start], (), views[parent].own, None, {})
                 asked = spend.share(START)
-                chains[start] = Learning(begins, curator, relations).of_parents(asked, drawn[parent])
+                chains[start] = Learning(begins, curator, relations, tables.parts).of_parents(asked, drawn[parent])
                 spend -= asked
             rows = Children(coding, tables, name, _few(drawn[parent], name))
             if start in columns:
                 rows.begin(chains[start])
-            chains[name] = Learning(views[name], curator, relations).of_children(spend, rows)
+            chains[name] = Learning(views[name], curator, relations, tables.parts).of_children(spend, rows)
             drawn[name] = rows.rows()
     return LinkedModel(curator.domain, root, chains)
 
@@ -124,8 +124,8 @@ def _few(parents: Rows, name: str) -> Rows:
 class Learning:
     """The chain of one view: what is asked, and the models that are fitted to it."""
 
-    def __init__(self, view: View, curator: Curator, relations: int):
-        self._view, self._relations = view, relations
+    def __init__(self, view: View, curator: Curator, relations: int, unit: float):
+        self._view, self._relations, self._unit = view, relations, unit
         self._curator = Scope(curator, view.attributes)
         self._columns: Columns
         self._measured: dict[Marginal, Measurement] = {}
@@ -237,11 +237,14 @@ class Learning:
         return Local(name, tuple(given), alone, fit.fitted(start))
 
     def _pair(self, name: str, other: str) -> tuple[Counts, float]:
-        """Noisy counts of an attribute, a line for each code of another one, and their standard error."""
+        """Noisy counts of an attribute, a line for each code of another one, and their standard error.
+
+        Where there is hardly any noise it is taken for what one unit weighs: a relation does not rest on one.
+        """
         measurement = self._measured[self._curator.domain.marginal((name, other))]
         names = measurement.query.attributes
         values = measurement.dense().reshape(measurement.query.shape)
-        return (values if names == (other, name) else values.T), max(measurement.std, 1e-9)
+        return (values if names == (other, name) else values.T), max(measurement.std, self._unit)
 
 
 def _shared(unit: IntArray) -> Counts:
