@@ -33,6 +33,7 @@ from hedgerow.publish.template import filled
 from hedgerow.release.bundle import Release, Trust
 from hedgerow.run import synthesize
 from hedgerow.schema import Schema
+from publishing import ANSWERS, sealed
 from refusals import refused
 
 SCHEMA = """
@@ -47,22 +48,6 @@ columns:
   key: {type: id, pattern: "C-####"}
   note: {type: text}
 """
-ANSWERS = {
-    "title": "People, made up",
-    "description": "A table of people.",
-    "publisher": "The Office",
-    "contact": "data@example.org",
-    "authors": ["The Office", "A. Uthor"],
-    "publication_date": "2026-03-31",
-    "license": "CC-BY-4.0",
-    "region": "Nowhere",
-    "intended_use": "Tests.",
-    "people": "Nobody.",
-    "collection": "Made up.",
-    "access": "The Office alone.",
-    "justification": "It is a test.",
-    "looked_before": "no",
-}
 ROWS = 300
 
 
@@ -99,13 +84,6 @@ def publication_of(home, rows=ROWS, seed=0, **answers):
 
 def publish(home, out, key=None, translations=None, **more):
     return folder.write(out, publication_of(home, **more), home / "people.release", key=key, translations=translations)
-
-
-def sealed(path):
-    """Write the checksums of a folder again, as a forger would; a signature would have to go."""
-    for name in (folder.SIGNATURE, folder.PUBLIC_KEY, folder.SUMS):
-        (path / name).unlink(missing_ok=True)
-    (path / folder.SUMS).write_bytes(folder._sums(path, folder._names(path)))
 
 
 @pytest.fixture
@@ -197,7 +175,7 @@ def test_a_table_that_is_no_draw_is_not_published(made, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]
     held = publication_of(made, seed=1)
     assert folder.write(tmp_path / "f", held, made / "people.release", given=tmp_path / "t.parquet")
-    assert folder.rows_of(tmp_path / "f" / "people.csv", held.release) == ROWS
+    assert folder.rows_of(tmp_path / "f" / "people.csv", held.release.encoding.arrow_schema) == ROWS
 
 
 def test_a_folder_appears_whole_or_not_at_all(made, tmp_path, monkeypatch):
@@ -468,7 +446,7 @@ def test_every_branch_of_every_template_asks_for_facts_that_exist(made):
     inside = {key for value in known.values() if isinstance(value, list) for each in value for key in each}
     inside |= {key for table in known["tables"] for each in table["columns_of_table"] for key in each}
     listed = {"doubt", "note", "mark", "meaning", "names", "attribute", "column", "share", "departure", "quantity"}
-    listed |= {"measured", "distance", "counts_file", "counts_sdmx", "counts_of"}
+    listed |= {"measured", "distance", "counts_file", "counts_sdmx", "counts_of", "below", "above", "most"}
     presence = {"present", "opened", "spent_epsilon", "spent_delta", "cap_epsilon", "cap_delta"}
     for name in ("statement.md", "README.md", "datasheet.md", "codebook.md", "registry.md"):
         asked = set(re.findall(r"\{([a-z_]+)\}|^::(?:if|each) ([a-z_]+)$", template(name), re.M))

@@ -61,12 +61,10 @@ class LinkedAsking:
             release.encoding.domain,
             [each for each in distances if known.issuperset(each.attributes)],
             self._codes_of,
-            guess(release.measurements, release.model.total),
+            guess(release.counted, release.model.total),
         )
-        self._grounds = Grounds(release.encoding.domain, release.measurements)
-        views = {
-            name: [each for each in release.measurements if self._is_of(name, each)] for name in self._tables.names
-        }
+        self._grounds = Grounds(release.encoding.domain, release.counted)
+        views = {name: [each for each in release.counted if self._is_of(name, each)] for name in self._tables.names}
         deviation = total_std(views[self._tables.root])
         self._spreads = {
             name: Spread(Grounds(release.encoding.domain, held), self._discrepancy, deviation)
