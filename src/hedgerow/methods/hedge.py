@@ -39,7 +39,7 @@ from hedgerow.methods.shared.start import first_measurements, measure_one_ways
 from hedgerow.methods.shared.views import measure, shrunk
 from hedgerow.methods.shared.workloads import closure, workload_of
 from hedgerow.models.consistency import View, consistent
-from hedgerow.models.graphical.estimation import fit, fit_near
+from hedgerow.models.graphical.estimation import NearFits, fit, fit_near
 from hedgerow.models.graphical.junction import size
 from hedgerow.models.graphical.model import GraphicalModel
 from hedgerow.models.model import Model
@@ -155,12 +155,13 @@ class Hedge(Options, Strategy):
                 measured += coarse.measure([MarginalQuery(coarse.domain, v) for v in views], spend=coarse.remaining)
                 model: Model = fit_near(prior, measured, limits=progress.limits)
         else:
+            fits = NearFits(prior, progress.limits)
             rounds = Rounds(
                 coarse,
                 {m: weight for m, weight in closure(workload, coarse.domain).items() if len(m) > 1},
                 prior,
                 measured,
-                lambda last, known, rough: fit_near(prior, known, limits=progress.limits, rough=rough),
+                lambda last, known, rough: fits.fit(known, rough=rough),
                 otherwise=lambda spend: measure_one_ways(coarse, spend),
                 whole=whole,
                 progress=progress,
