@@ -39,6 +39,7 @@ from hedgerow.methods.shared.start import first_measurements, measure_one_ways
 from hedgerow.methods.shared.views import measure, shrunk
 from hedgerow.methods.shared.workloads import closure, workload_of
 from hedgerow.models.consistency import View, consistent
+from hedgerow.models.evened import evened
 from hedgerow.models.graphical.estimation import NearFits, fit, fit_near
 from hedgerow.models.graphical.junction import size
 from hedgerow.models.graphical.model import GraphicalModel
@@ -153,7 +154,7 @@ class Hedge(Options, Strategy):
         if views:
             with progress.phase("measure everything at once"):
                 measured += coarse.measure([MarginalQuery(coarse.domain, v) for v in views], spend=coarse.remaining)
-                model: Model = fit_near(prior, measured, limits=progress.limits)
+                model: GraphicalModel | Adjusted = fit_near(prior, measured, limits=progress.limits)
         else:
             fits = NearFits(prior, progress.limits)
             rounds = Rounds(
@@ -167,9 +168,10 @@ class Hedge(Options, Strategy):
                 progress=progress,
             )
             model = sized.grown(coarse, rounds, progress)
-        return joins.expand(columns.expand(model, recoding))
+        drawn = evened(model, list(workload.weights), pairs_of(workload.weights))
+        return joins.expand(columns.expand(drawn, recoding))
 
-    def grown(self, curator: Curator, rounds: Rounds, progress: Progress) -> Model:
+    def grown(self, curator: Curator, rounds: Rounds, progress: Progress) -> GraphicalModel | Adjusted:
         """Measure round by round what fits into the model, then what does not; if nothing stands out, go on."""
         pairs = [marginal for marginal in rounds.wanted if len(marginal) == 2]
         reserved = curator.remaining.share(OUTSIDE_SHARE)
