@@ -1,4 +1,4 @@
-"""Rows that are evened: columns stay, marginals come nearer to the model's, what is known of a pair is in its triple."""
+"""Rows that are evened: columns stay, marginals come nearer to the model, what is known of a pair is in its triple."""
 
 from dataclasses import replace
 from itertools import combinations
