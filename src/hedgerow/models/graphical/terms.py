@@ -39,7 +39,7 @@ class Blocks:
     def __init__(self, blocks: IntArray, count: int):
         self._blocks = blocks
         self._count = count
-        self.key: object = hashlib.blake2b(np.ascontiguousarray(blocks), digest_size=16).digest()
+        self.key: object = hashlib.blake2b(blocks.tobytes(), digest_size=16).digest()
 
     def sums(self, counts: Counts) -> Counts:
         sums: Counts = np.bincount(self._blocks, weights=counts, minlength=self._count).astype(np.float64)
