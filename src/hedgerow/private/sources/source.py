@@ -417,8 +417,8 @@ class UnguardedSource:
 class ParquetSource:
     """A Parquet file, or the Parquet files of a folder in the order of their names.
 
-    What folders below it say of their rows (`year=2024/`) are columns of text, behind those of the files, where all files
-    lie in folders that say the same kind of thing, and none says it itself.
+    What folders below it say of their rows (`year=2024/`) are columns of text, behind those of the files, where all
+    files lie in folders that say the same kind of thing, and none says it itself.
     """
 
     def __init__(self, path: Path | str, files: Sequence[Path | Stored]):
