@@ -17,7 +17,7 @@ QUICK = [name for name in RUNNABLE if not is_slow(ROOT / name)]
 LATER = [
     name for name in RUNNABLE if is_slow(ROOT / name) or any("slow" in block.said for block in blocks(ROOT / name))
 ]
-NOT_RUN = 10
+NOT_RUN = 11
 """Blocks that say why nobody runs them here; those of the page of commands run in tests/cli. One more changes this."""
 COMMANDS = {command.words[1:]: command for command in tree().all()}
 INLINE = re.compile(r"(?<!`)`(hedgerow [^`]+)`(?!`)", re.S)
@@ -107,7 +107,7 @@ def test_a_page_that_lies_is_found(tmp_path, server):
         ([("sh ", "x", "hedgerow verify --nonsense")], "exit code 2"),
         ([("python", "x", "import hedgerow as hr; hr.synthesise")], "synthesise"),
         ([("sh misfits", "x", "hedgerow methods mst")], "was to be refused"),
-        ([("sh ", "x", "ls")], "not a command of ours"),
+        ([("sh ", "x", "rm -r .")], "not a command of ours"),
     ):
         done = server.run([], tmp_path, before=f"import blocks; blocks.run({made!r})")
         assert done.code != 0

@@ -48,15 +48,30 @@ class Block:
     @property
     def commands(self):
         """Each command with the code of the refusal that the page shows after it, if it shows one."""
-        text = self.text.replace("\\\n", " ")
-        if self.language == "sh":
-            return [(line, None) for line in text.splitlines() if line and not line.startswith("#")]
         found = []
-        for shown in re.split(r"^\$ ", text, flags=re.M)[1:]:
-            line, _, printed = shown.partition("\n")
-            refused = REFUSED.search(printed)
-            found.append((line, refused and refused[1]))
+        shown = self.text.replace("\\\n", " ").splitlines()
+        while shown:
+            line = shown.pop(0)
+            if self.language == "console" and not line.startswith("$ "):
+                refused = REFUSED.match(line)
+                if refused:
+                    found[-1] = (found[-1][0], refused[1])
+                continue
+            line = line.removeprefix("$ ")
+            while not _whole(line):
+                line += f"\n{shown.pop(0)}"
+            if line and not line.startswith("#"):
+                found.append((line, None))
         return found
+
+
+def _whole(line):
+    """Whether every quote is closed."""
+    try:
+        shlex.split(line, comments=True)
+        return True
+    except ValueError:
+        return False
 
 
 def blocks(page):
@@ -114,6 +129,9 @@ def _command(line, refused):
     from hedgerow.cli import main
 
     words = shlex.split(line, comments=True)
+    if words[0] == "ls":
+        assert Path(words[1]).exists(), line
+        return
     assert words[0] == "hedgerow", f'{line}: not a command of ours; say not-run="…"'
     into = os.devnull
     if ">" in words:

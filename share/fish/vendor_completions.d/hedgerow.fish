@@ -72,6 +72,7 @@ complete -c hedgerow -n '__hedgerow_at \'synth\'' -l unsafe-noise-seed -r -F -d 
 complete -c hedgerow -n '__hedgerow_at \'synth\'' -l overwrite -f -d 'Replace files that exist already'
 complete -c hedgerow -n '__hedgerow_at \'synth\'' -l allow-misfits -r -F -d 'A column whose values need not fit what is declared'
 complete -c hedgerow -n '__hedgerow_at \'synth\'' -l quality -r -F -d 'Part of the budget that measures how far the synthetic table is from the private one (default 0.05)'
+complete -c hedgerow -n '__hedgerow_at \'synth\'' -l stay -f -d 'Count a database\'s rows where they are'
 complete -c hedgerow -n '__hedgerow_at \'synth\'' -l resume -f -d 'Go on with a run that was stopped, without paying again'
 complete -c hedgerow -n '__hedgerow_at \'synth\'' -l dry-run -f -d 'Show what would be asked, at what noise'
 complete -c hedgerow -n '__hedgerow_at \'synth\'' -l dry-run-rows -r -F -d 'Made-up rows for --dry-run: about as many as you think there are'
