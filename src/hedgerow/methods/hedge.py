@@ -104,7 +104,7 @@ class Hedge(Options, Strategy):
     )
     accounting: str = options.accounting()
 
-    relations: ClassVar[int] = 4
+    relations: ClassVar[int] = 12
     about: ClassVar[About] = About(
         name="hedge",
         title="Hedged measurements",
