@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import OptionError
 from hedgerow.pages.markup import tag
+from hedgerow.release.locks import opened
 from hedgerow.studio.app import Studio, application
 from hedgerow.studio.gate import ADDRESS, Gate
 
@@ -103,7 +104,7 @@ class Serving:
         onward = tag("meta", http_equiv="refresh", content=f"0; url={self.gate.address}")
         page = tag("html", tag("head", onward, tag("title", "Hedgerow studio")), lang="en")
         path = self.studio.project.folder / ".open.html"
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        with open(opened(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w", encoding="utf-8", newline="\n") as file:
             file.write(f"<!doctype html>\n{page}\n")
         return path
 
