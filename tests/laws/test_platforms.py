@@ -59,8 +59,8 @@ def test_the_way_from_a_table_to_a_published_folder_asks_for_nothing_that_window
     few = ["--metrics", "tvd1,tvd2"]
     commands = [
         ["ledger", "create", "l.ledger", "--dataset", "people", "--epsilon", "9"],
-        [*synth, "-o", "out.csv", "--report", "r.html"],
-        [*synth, "-o", "out.csv", "--report", "r.html", "--seed", "1"],
+        [*synth, "--overwrite", "-o", "out.csv", "--report", "r.html"],
+        [*synth, "--overwrite", "-o", "out.csv", "--report", "r.html", "--seed", "1"],
         ["verify", "out.release", "--ledger", "l.ledger"],
         ["sample", "out.release", "--rows", "70", "-o", "more.arrow"],
         ["sample", "out.release", "--rows", "140000", "-o", "parts/", "--workers", "2"],
