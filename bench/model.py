@@ -28,15 +28,18 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
+import hedgerow as hr
 from bench.tables import DATA, at_hand
-from hedgerow.coded.domain import Counts, Domain, IntArray, Marginal
+from hedgerow.coded.domain import Attribute, Counts, Domain, IntArray, Marginal
 from hedgerow.coded.measurement import Measurement, Noise, estimated_total
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.models.graphical import proximal
 from hedgerow.models.graphical.estimation import TOLERANCE, fit, loss
 from hedgerow.models.graphical.junction import plan, size
 from hedgerow.models.graphical.model import GraphicalModel
+from hedgerow.models.graphical.noisy import Noisy
 from hedgerow.models.graphical.terms import Terms
+from hedgerow.models.interactions import Asked
 from hedgerow.progress import Progress
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -45,6 +48,9 @@ PATIENCE = 100.0
 """CPU seconds after which the peer is stopped at the end of a block."""
 DIGITS = 1e-4
 SIGMAS = (300.0, 15.0, 1.0)
+LINEAR_STD = 20.0
+HELD = 1e3
+"""The weight of the total against one query, where the least loss is looked for."""
 Table = dict[str, IntArray]
 Row = dict[str, Any]
 
@@ -228,6 +234,26 @@ class Peer:
             pass
         return trail
 
+    def fit_queries(self, domain: Domain, measured: Noisy, total: float, iterations: int) -> tuple[Any, float, float]:
+        """A model of linear queries, the CPU seconds it took, and those of as many iterations without compilation."""
+        mbi, jnp = self.mbi, self.jax.numpy
+        peers = mbi.Domain(list(domain.names), [attribute.size for attribute in domain])
+        matrix = jnp.asarray(measured.rows().toarray())
+        asked = mbi.LinearMeasurement(
+            measured.values, measured.columns, float(measured.std), query=lambda factor: matrix @ factor.datavector()
+        )
+        times: list[float] = []
+
+        def note(_: Any) -> None:
+            times.append(time.process_time())
+
+        start = time.process_time()
+        model = mbi.estimation.MirrorDescent().estimate(peers, [asked], total, iters=iterations, callback_fn=note)
+        found = np.asarray(model.project(measured.columns).datavector())
+        cold = time.process_time() - start
+        pace = statistics.median(after - before for before, after in itertools.pairwise(times))
+        return found, cold, pace * len(times)
+
     def answer(self, model: Any, marginals: Sequence[Marginal]) -> None:
         answers = self.mbi.marginal_oracles.bulk_variable_elimination(model.potentials, list(marginals), model.total)
         self.jax.block_until_ready([factor.values for factor in answers.tables.values()])
@@ -262,6 +288,45 @@ def compare_fits(name: str, sigma: float) -> Row:
         "ours converged s": converged,
         "× cold": trail.cold / same,
         "× warm": trail.warm / same,
+    }
+
+
+def linear_problem(kind: str) -> tuple[Domain, Noisy]:
+    """Prefixes or ranges of a column of 100 values, over 10,000 made-up rows, each with noise of its own."""
+    rng = np.random.default_rng(0)
+    attribute = Attribute("x", 100, 100)
+    matrix = Asked(kind).matrix(attribute)
+    counts = rng.multinomial(10_000, rng.dirichlet(np.ones(100)))
+    return Domain([attribute]), hr.noisy(
+        "x", matrix @ counts + rng.normal(0, LINEAR_STD, len(matrix)), LINEAR_STD, matrix
+    )
+
+
+def least_loss(measured: Noisy, total: float) -> float:
+    """Of any counts that are not negative and add up to the total, which is held all but exactly."""
+    from scipy.optimize import nnls
+
+    matrix = measured.rows().toarray() / LINEAR_STD
+    held = np.vstack([matrix, np.full(matrix.shape[1], HELD)])
+    counts, _ = nnls(held, np.append(measured.values / LINEAR_STD, HELD * total), maxiter=100 * matrix.shape[1])
+    return float(((matrix @ counts - measured.values / LINEAR_STD) ** 2).sum() / 2)
+
+
+def compare_linear(kind: str, iterations: int) -> Row:
+    """Linear queries of one column: no tree to plan, so what is compared is the search alone."""
+    domain, measured = linear_problem(kind)
+    ours, model = timed(lambda: hr.fit({"x": 100}, [measured], total=10_000))
+    found, cold, warm = Peer().fit_queries(domain, measured, 10_000, iterations)
+    theirs = float((((measured.rows() @ found - measured.values) / LINEAR_STD) ** 2).sum() / 2)
+    return {
+        "problem": f"{len(measured.values):,} {kind} of a column of 100 values",
+        "best loss": f"{least_loss(measured, 10_000):,.2f}",
+        "peer's iterations": iterations,
+        "peer's loss": f"{theirs:,.2f}",
+        "our loss": f"{model.loss:,.2f}",
+        "peer cold s": cold,
+        "peer warm s": warm,
+        "ours converged s": ours,
     }
 
 
@@ -301,9 +366,12 @@ def compare_triples() -> Row:
     }
 
 
+LINEAR = tuple(f"{kind}:{iterations}" for kind in ("prefixes", "ranges") for iterations in (1000, 10_000))
+"""Linear queries, and how many iterations the peer has."""
 COMPARISONS = (
     "rows",
     "triples",
+    *LINEAR,
     *(f"adult-tree@{sigma:g}" for sigma in SIGMAS),
     "loans-tree@15",
     "acs-40@15",
@@ -316,6 +384,9 @@ def compare(name: str) -> Row:
     """One comparison by its name."""
     if name in ("rows", "triples"):
         return {"rows": compare_rows, "triples": compare_triples}[name]()
+    if ":" in name:
+        kind, iterations = name.split(":")
+        return compare_linear(kind, int(iterations))
     fitted, sigma = name.split("@")
     return compare_fits(fitted, float(sigma))
 
@@ -332,6 +403,6 @@ def apart(work: Callable[[Any], Row], amounts: Sequence[Any]) -> list[Row]:
 
 def run(names: Sequence[str] = COMPARISONS) -> list[Row]:
     """The comparisons that are named; by default all of them."""
-    if not at_hand("adult", "acs-temporal", "loans"):
+    if not set(names) <= set(LINEAR) and not at_hand("adult", "acs-temporal", "loans"):
         return [{"problem": "skipped: the field's tables are not at hand; set HEDGEROW_DATA"}]
     return apart(compare, names)

@@ -130,7 +130,12 @@ def page(kept: dict[str, list[Row]]) -> str:
         "## The model engine beside mbi 2.0.0",
         explained,
     ]
-    for kind in (("rows",), ("triples",), [name for name in compared if "@" in name]):
+    for kind in (
+        ("rows",),
+        ("triples",),
+        [name for name in compared if ":" in name],
+        [name for name in compared if "@" in name],
+    ):
         parts += [markdown([row for name in kind for row in kept[name]])] if set(kind) & set(compared) else []
     parts += ["Below, peak memory is what the work added to that of the process before it."]
     for name, (title, _, _) in GROWTH.items():

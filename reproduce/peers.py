@@ -1,6 +1,7 @@
 """MST and AIM on private-pgm (mbi), as a program of its own: reads a coded table, writes a synthetic one.
 
     python reproduce/peers.py mst TABLE.parquet DOMAIN.json EPSILON DELTA SEED OUT.parquet
+    python reproduce/peers.py aim@1 …      (with a model of 1 MB, where the paper allows 80)
 
 It is run by an environment that has `mbi` (2.0 or later) and `pyarrow`, and imports nothing of Hedgerow: estimation,
 junction trees and sampling are mbi's, budgets, choices and noise are written here after the papers and the scripts that
@@ -66,6 +67,15 @@ def estimate(domain: mbi.Domain, answers: Sequence[mbi.LinearMeasurement], model
 
 def mst(data: mbi.Dataset, rho: float, rng: np.random.Generator) -> mbi.Dataset:
     """A third for columns, a third for the choice of a tree, a third for its pairs."""
+    small, known, merged = mst_answers(data, rho, rng)
+    made = estimate(small, known, None, LAST).synthetic_data()
+    return made.decompress(merged)
+
+
+def mst_answers(
+    data: mbi.Dataset, rho: float, rng: np.random.Generator
+) -> tuple[mbi.Domain, list[mbi.LinearMeasurement], dict[str, Any]]:
+    """What MST asks, answered: the merged domain, the noisy answers in it, and how values were merged."""
     domain = data.domain
     std = math.sqrt(3 * len(domain) / (2 * rho))
     columns = [measured(data, (name,), std, rng) for name in domain.attributes]
@@ -92,8 +102,7 @@ def mst(data: mbi.Dataset, rho: float, rng: np.random.Generator) -> mbi.Dataset:
         old, new = part[pair[0]], part[pair[1]]
         part = {name: new if number == old else number for name, number in part.items()}
         known.append(measured(small, pair, std, rng))
-    made = estimate(small.domain, known, None, LAST).synthetic_data()
-    return made.decompress(merged)
+    return small.domain, known, merged
 
 
 def aim(data: mbi.Dataset, rho: float, rng: np.random.Generator, megabytes: float = 80) -> mbi.Dataset:
@@ -176,7 +185,8 @@ def main() -> None:
     data = mbi.Dataset({column: read[column].to_numpy() for column in domain.attributes}, domain)
     np.random.seed(int(seed))  # noqa: NPY002 (mbi draws rows with it)
     rng = np.random.default_rng(int(seed))
-    made = {"mst": mst, "aim": aim}[name](data, rho_of(float(epsilon), float(delta)), rng)
+    rho = rho_of(float(epsilon), float(delta))
+    made = mst(data, rho, rng) if name == "mst" else aim(data, rho, rng, float(name.partition("@")[2] or 80))
     rows = made.to_dict()
     pq.write_table(pa.table({column: np.asarray(rows[column]) for column in domain.attributes}), out)
 

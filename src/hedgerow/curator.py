@@ -16,7 +16,7 @@ from hedgerow.budget.amounts import Amount
 from hedgerow.coded.domain import CodedTable, Counts, Domain, IntArray, Marginal
 from hedgerow.coded.joining import Joining
 from hedgerow.coded.measurement import Measurement, Noise, Threshold
-from hedgerow.coded.query import MarginalQuery, Query, TreeQuery
+from hedgerow.coded.query import MarginalQuery, Measurable, TreeQuery
 from hedgerow.coded.recoding import Recoding
 from hedgerow.errors import HedgerowError
 
@@ -123,7 +123,7 @@ class Curator(Protocol):
 
     def measure(
         self,
-        queries: Sequence[Query],
+        queries: Sequence[Measurable],
         *,
         spend: Amount,
         weights: Sequence[float] | None = None,
@@ -219,7 +219,7 @@ class RecodedCurator:
 
     def measure(
         self,
-        queries: Sequence[Query],
+        queries: Sequence[Measurable],
         *,
         spend: Amount,
         weights: Sequence[float] | None = None,
@@ -270,9 +270,10 @@ class RecodedCurator:
         origin = {id(new.query): old.query for new, old in zip(translated, candidates, strict=True)}
         return _Translated(lambda queries: against.answers([origin[id(query)] for query in queries]))
 
-    def _translate(self, query: Query) -> Query:
-        if isinstance(query, TreeQuery):
-            raise HedgerowError("tree-through-recoding", "a tree query cannot be asked through a recoding.")
+    def _translate(self, query: Measurable) -> Measurable:
+        if not isinstance(query, MarginalQuery):
+            what = "a tree query" if isinstance(query, TreeQuery) else "a combination of counts"
+            raise HedgerowError("tree-through-recoding", f"{what} cannot be asked through a recoding.")
         return self._recoding.translated(query)
 
 
@@ -293,7 +294,7 @@ class Part(RecodedCurator):
     def exchange(self) -> None:
         """There is no direct ε where a budget is shared."""
 
-    def _translate(self, query: Query) -> Query:
+    def _translate(self, query: Measurable) -> Measurable:
         return query
 
 
@@ -313,7 +314,7 @@ class Scope(RecodedCurator):
     def public(self) -> CodedTable | None:
         return None
 
-    def _translate(self, query: Query) -> Query:
+    def _translate(self, query: Measurable) -> Measurable:
         return query
 
 
@@ -336,7 +337,7 @@ class Published(RecodedCurator):
 
     def measure(
         self,
-        queries: Sequence[Query],
+        queries: Sequence[Measurable],
         *,
         spend: Amount,
         weights: Sequence[float] | None = None,
@@ -353,7 +354,7 @@ class Published(RecodedCurator):
                 told[index] = answer
         return [answer for answer in told if answer is not None]
 
-    def _told(self, query: Query) -> Measurement | None:
+    def _told(self, query: Measurable) -> Measurement | None:
         """The answer of a public table that holds the query's attributes."""
         if not isinstance(query, MarginalQuery) or not query.attributes:
             return None
@@ -364,7 +365,7 @@ class Published(RecodedCurator):
                 return Measurement(query, np.rint(query.aggregate(self._rows * shares)).astype(np.int64), ROUNDED)
         return None
 
-    def _translate(self, query: Query) -> Query:
+    def _translate(self, query: Measurable) -> Measurable:
         return query
 
 

@@ -68,6 +68,9 @@ class Progress:
     def warn(self, text: str) -> None:
         """Something that the user should hear while there is still time to stop. It must be public."""
 
+    def say(self, text: str) -> None:
+        """Something that the user may want to know. It must be public."""
+
     def worked(self, units: float) -> None:
         """So much work was done, or is about to be. The units must follow from public quantities."""
         self.work.done += int(units)

@@ -109,7 +109,8 @@ def test_from_a_grid_to_a_page_and_on_again(place):
     assert list(found) == ["bootstrap", "subsample", *methods, "independent", "theirs"]
     assert found["thirdparty:Raises"]["status"] == "failed"
     assert found["thirdparty:Raises"]["code"] == "internal"
-    assert found["thirdparty:Raises"]["problem"] == "ValueError at thirdparty.py:15 in run"  # its words may quote rows
+    problem = found["thirdparty:Raises"]["problem"]  # its words may quote rows
+    assert problem == "an error in your method (thirdparty): ValueError at thirdparty.py:15 in run."
     assert found["thirdparty:Dies"]["problem"] == "ended by SIGKILL (out of memory?)"
     assert found["theirs"]["tvd2"] == 0
     assert 0 < found["bootstrap"]["tvd2"] < found["subsample"]["tvd2"]
@@ -309,6 +310,16 @@ def test_the_best_method_worked_by_hand():
     high = MetricView("tvd3", "triples", "", "high")
     assert best_methods(rows, high)[1.0][0][0] == "b"
     assert main_metric([MetricView("range3", "", "", "low"), low]) == low
+
+
+def test_a_method_in_a_file_is_known_by_its_file(place, monkeypatch):
+    monkeypatch.chdir(place)
+    (place / "mine.py").write_text(THIRD_PARTY)
+    name = "./mine.py:Works"
+    [made] = [cell.made for cell in plan(place, methods=(name,)).cells() if cell.name == name]
+    (place / "mine.py").write_text(THIRD_PARTY + "# changed\n")
+    [changed] = [cell.made for cell in plan(place, methods=(name,)).cells() if cell.name == name]
+    assert made["outside"][name] != changed["outside"][name]
 
 
 def test_words_of_others_are_not_passed_on():

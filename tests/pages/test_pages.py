@@ -262,7 +262,7 @@ class TestUses:
         said = self.told(20_000, 3.0)
         assert "relations of two columns" in said
         assert re.search(r"did not come through</b>: a × b \(\d+\.\d+ % ±", said)
-        assert "3 pairs of columns were never counted together (a × b, a × c, b × c)" in said
+        assert "3 pairs of columns were never counted together: a × b, a × c, b × c." in said
         assert "How wrong, the measured distances say" in said
 
     def test_a_table_that_tells_nothing_says_so(self):

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import statistics
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +22,7 @@ from hedgerow.private.ledger import Ledger, confirm_entry
 from hedgerow.private.look import misfit_queries
 from hedgerow.progress import Limits, Progress
 from hedgerow.release.bundle import verify
+from hedgerow.release.misfits import FALSE_ALARM, Misfit, Misfits
 from hedgerow.run import Run, synthesize
 from hedgerow.schema import Schema
 from hedgerow.schema.fits import Looked, can_misfit
@@ -262,3 +264,14 @@ def test_the_command_stops_with_its_own_code_and_says_what_it_cost(hedgerow, tmp
     assert "What did not fit the declaration" in page
     planned = hedgerow(*words, "--dry-run")
     assert json.loads(planned.out)["charges"][0]["purpose"] == "look"
+
+
+@pytest.mark.parametrize("columns", [1, 17, 400])
+def test_more_columns_are_not_more_false_alarms(columns):
+    """Where everything fits, a share is noise; the chance that any of them is told is one in a thousand at most."""
+    normal = statistics.NormalDist()
+    barely = normal.inv_cdf(1 - 1.01 * FALSE_ALARM / columns)
+    told = normal.inv_cdf(1 - 0.99 * FALSE_ALARM / columns)
+    rest = [Misfit(f"c{i}", 0.0, 0.01) for i in range(columns - 1)]
+    assert Misfits((*rest, Misfit("last", 0.01 * barely, 0.01))).seen == []
+    assert [each.column for each in Misfits((*rest, Misfit("last", 0.01 * told, 0.01))).seen] == ["last"]

@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hedgerow.answers.cells import Tabulating
 from hedgerow.budget.amounts import Budget
 from hedgerow.errors import HedgerowError, visible
 from hedgerow.private.ledger import Ledger
@@ -33,6 +34,7 @@ from hedgerow.publish.template import filled
 from hedgerow.release.bundle import Release, Trust
 from hedgerow.run import synthesize
 from hedgerow.schema import Schema
+from publishing import ANSWERS, sealed
 from refusals import refused
 
 SCHEMA = """
@@ -47,22 +49,6 @@ columns:
   key: {type: id, pattern: "C-####"}
   note: {type: text}
 """
-ANSWERS = {
-    "title": "People, made up",
-    "description": "A table of people.",
-    "publisher": "The Office",
-    "contact": "data@example.org",
-    "authors": ["The Office", "A. Uthor"],
-    "publication_date": "2026-03-31",
-    "license": "CC-BY-4.0",
-    "region": "Nowhere",
-    "intended_use": "Tests.",
-    "people": "Nobody.",
-    "collection": "Made up.",
-    "access": "The Office alone.",
-    "justification": "It is a test.",
-    "looked_before": "no",
-}
 ROWS = 300
 
 
@@ -99,13 +85,6 @@ def publication_of(home, rows=ROWS, seed=0, **answers):
 
 def publish(home, out, key=None, translations=None, **more):
     return folder.write(out, publication_of(home, **more), home / "people.release", key=key, translations=translations)
-
-
-def sealed(path):
-    """Write the checksums of a folder again, as a forger would; a signature would have to go."""
-    for name in (folder.SIGNATURE, folder.PUBLIC_KEY, folder.SUMS):
-        (path / name).unlink(missing_ok=True)
-    (path / folder.SUMS).write_bytes(folder._sums(path, folder._names(path)))
 
 
 @pytest.fixture
@@ -197,7 +176,7 @@ def test_a_table_that_is_no_draw_is_not_published(made, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]
     held = publication_of(made, seed=1)
     assert folder.write(tmp_path / "f", held, made / "people.release", given=tmp_path / "t.parquet")
-    assert folder.rows_of(tmp_path / "f" / "people.csv", held.release) == ROWS
+    assert folder.rows_of(tmp_path / "f" / "people.csv", held.release.encoding.arrow_schema) == ROWS
 
 
 def test_a_folder_appears_whole_or_not_at_all(made, tmp_path, monkeypatch):
@@ -256,7 +235,34 @@ def test_tables_of_counts_agree_and_say_what_is_known_of_their_error(made, tmp_p
         with refused("bad-workload"):
             counts.of(bad, "w")
     with refused("unknown-column"):
-        counts.counted(held.release, ("nobody",))
+        counts.counted(held.release, Tabulating(held.release), ("nobody",))
+    with refused("too-many-cells"):
+        counts.counted(held.release, Tabulating(held.release), ("kind", "size", "part", "day"))
+
+
+def test_an_interval_in_a_table_of_counts_is_the_one_that_ask_gives(made):
+    """Whether a cell is a value, a mark, or a bin of numbers."""
+    release = Release.load(made / "people.release")
+    wheres = {
+        "kind": {"c|d": "kind = 'c|d'", "-8": "kind = '-8'", "'-8": "kind = '-8'"},
+        "part": {"0 – 0.25": "part < 0.25", "0.75 – 1": "part >= 0.75"},
+        "flag": {"True": "flag"},
+    }
+    for columns in (("kind",), ("part",), ("kind", "part"), ("kind", "flag")):
+        found = counts.counted(release, Tabulating(release), columns)
+        lines = list(csv.DictReader(counts.table(release, found).decode().splitlines()))
+        cells = {tuple(line[name] for name in found.cells.attributes): line for line in lines}
+        asked = 0
+        for cell, line in cells.items():
+            parts = [wheres[name].get(value) for name, value in zip(found.cells.attributes, cell, strict=True)]
+            if all(parts):
+                asked += 1
+                (answer,) = release.ask(f"SELECT COUNT(*) WHERE {' AND '.join(parts)}")
+                (row,) = answer.rows
+                assert float(line["count"]) == pytest.approx(row.estimate, abs=0.01), cell
+                assert [float(line["low"]), float(line["high"])] == pytest.approx([row.low, row.high], abs=0.2), cell
+                assert line["basis"] == row.basis
+        assert asked, (columns, list(cells))
 
 
 def _same_in_sdmx(published, tables, texts):
@@ -468,7 +474,7 @@ def test_every_branch_of_every_template_asks_for_facts_that_exist(made):
     inside = {key for value in known.values() if isinstance(value, list) for each in value for key in each}
     inside |= {key for table in known["tables"] for each in table["columns_of_table"] for key in each}
     listed = {"doubt", "note", "mark", "meaning", "names", "attribute", "column", "share", "departure", "quantity"}
-    listed |= {"measured", "distance", "counts_file", "counts_sdmx", "counts_of"}
+    listed |= {"measured", "distance", "counts_file", "counts_sdmx", "counts_of", "below", "above", "most"}
     presence = {"present", "opened", "spent_epsilon", "spent_delta", "cap_epsilon", "cap_delta"}
     for name in ("statement.md", "README.md", "datasheet.md", "codebook.md", "registry.md"):
         asked = set(re.findall(r"\{([a-z_]+)\}|^::(?:if|each) ([a-z_]+)$", template(name), re.M))

@@ -110,7 +110,7 @@ class Asking:
     def __init__(self, release: Release):
         self._columns = release.encoding.declared
         self._rows = ModelRows(release.model, release.encoding)
-        self._grounds = Grounds(release.encoding.domain, release.measurements)
+        self._grounds = Grounds(release.encoding.domain, release.counted)
         self._spread = Spread(self._grounds, discrepancy_of(release), total_std(release.measurements))
 
     def ask(self, text: str, level: float, population: bool) -> Answers:
@@ -174,7 +174,7 @@ def discrepancy_of(release: Release) -> Discrepancy:
     def draw() -> CodedTable:
         return release.model.draw(min(release.estimated_rows, DRAWN), block_rng(SEED, 0))
 
-    return Discrepancy(release.encoding.domain, distances, draw, guess(release.measurements, release.model.total))
+    return Discrepancy(release.encoding.domain, distances, draw, guess(release.counted, release.model.total))
 
 
 def total_std(measurements: Sequence[Measurement]) -> float:

@@ -98,6 +98,19 @@ class ModelRows:
             self._known = {key: Rows(self._decoded(codes, key), weights, self._model.total, codes)}
         return self._known[key]
 
+    def every_cell(self, marginal: Marginal) -> Rows:
+        """A row for each cell that a row can be in, whether the model has any there or not; without values."""
+        shares = self._declared(self._model.marginal(marginal), marginal)
+        hidden = [block.attributes[0] for block in self._encoding.blocks if block.attributes[0].hidden]
+        seen = [
+            np.arange(self._encoding.domain[name].size - any(each.name == name for each in hidden)) for name in marginal
+        ]
+        places = [place.reshape(-1) for place in np.meshgrid(*seen, indexing="ij")]
+        weights = shares[tuple(places)]
+        domain = self._encoding.domain
+        codes = {name: place.astype(domain[name].dtype) for name, place in zip(marginal, places, strict=True)}
+        return Rows(pa.table({"": pa.nulls(len(weights))}), weights / weights.sum(), self._model.total, codes)
+
     def _cells(self, marginal: Marginal) -> tuple[CodedTable, FloatArray]:
         """Every cell that holds anything, so often as its values shall be drawn."""
         shares = self._declared(self._model.marginal(marginal), marginal)

@@ -20,7 +20,7 @@ from hedgerow.audit.engine import reference_cells
 from hedgerow.budget.accounting import gdp_epsilon
 from hedgerow.budget.amounts import Budget
 from hedgerow.coded.domain import CodedTable, Counts
-from hedgerow.coded.query import Query
+from hedgerow.coded.query import InteractionQuery, Measurable
 from hedgerow.methods.method import Method
 from hedgerow.private.engines import open_engine
 from hedgerow.private.engines.engine import Engine
@@ -73,7 +73,7 @@ class Verdict:
         return self.runs >= RUNS
 
 
-Expected = Callable[[Query], Mapping[int, int]]
+Expected = Callable[[Measurable], Mapping[int, int]]
 """What is expected to be counted in the cells of a query."""
 
 
@@ -139,7 +139,9 @@ def log_likelihood_ratio(release: Release, absent: Expected, present: Expected) 
 def reached_by(rows: Sequence[tuple[Mapping[str, int], int]]) -> Expected:
     """How many of some rows reach each cell: codes, and how often there is such a row."""
 
-    def expected(query: Query) -> Counter[int]:
+    def expected(query: Measurable) -> Mapping[int, int]:
+        if isinstance(query, InteractionQuery):
+            return combined(query, expected(query.counted))
         counts: Counter[int] = Counter()
         for codes, times in rows:
             row: CodedTable = {name: np.array([code], dtype=np.uint8) for name, code in codes.items()}
@@ -151,10 +153,20 @@ def reached_by(rows: Sequence[tuple[Mapping[str, int], int]]) -> Expected:
     return expected
 
 
+def combined(query: InteractionQuery, counts: Mapping[int, int]) -> dict[int, int]:
+    """What combinations of these counts come to, where they are not zero."""
+    held = np.zeros(query.counted.cells, dtype=np.int64)
+    held[list(counts)] = list(counts.values())
+    found = query.combined(held)
+    return {cell: int(found[cell]) for cell in np.flatnonzero(found).tolist()}
+
+
 def counted_by(engine: Engine) -> Expected:
     """What a prepared engine counts itself: an opponent knows what is done with the rows, right or wrong."""
 
-    def expected(query: Query) -> dict[int, int]:
+    def expected(query: Measurable) -> Mapping[int, int]:
+        if isinstance(query, InteractionQuery):
+            return combined(query, expected(query.counted))
         (exact,) = engine.count([query])
         found = exact.opened()
         assert isinstance(found, np.ndarray)

@@ -34,6 +34,7 @@ SCHEMA = """
 dataset: audit
 person: id
 max_rows_per_person: 3
+max_misfits: 1 # pairs hold values that nothing declares: at a large ε the look would see them, and end the run
 columns:
   grade: {type: category, values: [low, mid, high], ordered: true}
   site:  {type: code, size: 5}

@@ -170,7 +170,12 @@ def _ratios(charges: Sequence[Charge], first: Sequence[Call], second: Sequence[C
 def _moved(charge: Charge, differences: list[IntArray]) -> float:
     """The distance between neighbours in the norm in which the charge states its sensitivity."""
     if charge.purpose in ("measure", "look"):
-        scaled = [weight * np.abs(step) for weight, step in zip(charge.weights, differences, strict=True)]
+        norm = "l1" if charge.mechanism == "laplace" else "l2"
+        reaches = [query.get("reach", {}).get(norm, 1.0) for query in charge.queries]
+        scaled = [
+            weight / reach * np.abs(step)
+            for weight, reach, step in zip(charge.weights, reaches, differences, strict=True)
+        ]
     elif charge.purpose in ("discover", "confirm"):
         scaled = [np.abs(differences[0])]
     else:

@@ -20,6 +20,7 @@ from typing import Any, Literal, get_args
 
 from hedgerow.budget.amounts import UNITS, Amount, Budget, Currency
 from hedgerow.coded.measurement import Noise
+from hedgerow.coded.query import Measurable
 from hedgerow.errors import BudgetError
 
 MARGIN = 1e-11
@@ -291,6 +292,12 @@ def stack_noise(spend: Amount, weights: Sequence[float], rows_per_person: int, e
     kind = noise_kind(spend)
     noises = {weight: Noise(kind, _float_up(Fraction(scale) / Fraction(weight))) for weight in set(weights)}
     return [noises[weight] for weight in weights]
+
+
+def reached(noise: Noise, query: Measurable) -> Noise:
+    """A query's noise in its own units: noise on counts, times how far one row can move the answer; rounded up."""
+    reach = query.reach("l2" if noise.kind == "gaussian" else "l1")
+    return noise if reach == 1 else Noise(noise.kind, _float_up(Fraction(noise.scale) * Fraction(reach)))
 
 
 def discovery_scale(amount: Amount, rows_per_person: int) -> float:

@@ -10,6 +10,7 @@ from hedgerow import __version__
 from hedgerow.cli.ask import ask
 from hedgerow.cli.audit import audit
 from hedgerow.cli.compare import compare
+from hedgerow.cli.counts import counts
 from hedgerow.cli.demo import demo
 from hedgerow.cli.evaluate import evaluate
 from hedgerow.cli.example import example
@@ -50,5 +51,21 @@ def root(
     """Turn a private table into a synthetic one that anyone may read, under differential privacy."""
 
 
-for command in (studio, plan, synth, sample, ask, verify, publish, evaluate, compare, methods, audit, example, demo):
+COMMANDS = (
+    studio,
+    plan,
+    synth,
+    sample,
+    ask,
+    counts,
+    verify,
+    publish,
+    evaluate,
+    compare,
+    methods,
+    audit,
+    example,
+    demo,
+)
+for command in COMMANDS:
     app.command()(command)

@@ -18,7 +18,8 @@ def publish(
     table: Annotated[
         Path | None,
         typer.Option(
-            help="The synthetic table; it must be what the release draws. Default: as many rows as estimated."
+            help="The synthetic table, of linked tables their folder; it must be what the release draws. Default: as "
+            "many rows as estimated."
         ),
     ] = None,
     publisher: Annotated[
@@ -54,14 +55,16 @@ def publish(
     from hedgerow.private.ledger import Ledger, confirm_entry
     from hedgerow.progress import Limits
     from hedgerow.publish import counts, folder
-    from hedgerow.publish.publication import Publication, Table, made_with
+    from hedgerow.publish.publication import Publication, made_with, tables_of
     from hedgerow.publish.publisher import load
     from hedgerow.release.bundle import Release, Trust
     from hedgerow.release.files import TABLE_SUFFIXES
+    from hedgerow.release.linked import holds_links
     from hedgerow.release.signing import check_key
     from hedgerow.run.outputs import check_outputs
 
-    if table is not None and table.suffix not in TABLE_SUFFIXES:
+    several = holds_links(release)
+    if table is not None and table.suffix not in TABLE_SUFFIXES and not several:
         raise OptionError("unknown-suffix", f'"{table}" must end in one of {", ".join(TABLE_SUFFIXES)}.')
     packed = out.with_name(f"{out.name}.zip")
     if zip_:
@@ -71,7 +74,6 @@ def publish(
     facts = load(publisher)
     trust = Trust(tuple(allow_model or ()), size(max_memory), tuple(allow_column or ()))
     loaded = Release.load(release, **trust._asdict())
-    loaded.schema.unlinked("publish")
     if loaded.guarantee is None:
         raise ReleaseError("no-guarantee", f'"{release}" carries no privacy guarantee; it was not published.')
     said = None
@@ -79,10 +81,12 @@ def publish(
         named = loaded.certificate.ledger
         confirm_entry(ledger, named)
         said = ledger_statement(Ledger(ledger), None if named is None else named["hash"])
-    rows = loaded.expected_rows() if table is None else folder.rows_of(table, loaded)
-    stem = re.sub("[^A-Za-z0-9_-]+", "-", (table or release).stem).strip("-") or "synthetic"
+    stem = re.sub("[^A-Za-z0-9_-]+", "-", (table if table and not several else release).stem).strip("-") or "synthetic"
     wanted = () if tables is None else counts.read(tables)
-    publication = Publication(loaded, f"{stem}.release", (Table(stem, rows, seed),), facts, said, made_with(), wanted)
+    drawn = tables_of(loaded, stem, loaded.expected_rows(), seed)
+    publication = Publication(loaded, f"{stem}.release", drawn, facts, said, made_with(), wanted)
+    if table is not None:
+        publication = folder.as_many_rows(publication, table)
     with TerminalProgress(Limits(), quiet).phase("write the folder"):
         names = folder.write(
             out, publication, release, given=table, key=sign, translations=_translations(statement or [])

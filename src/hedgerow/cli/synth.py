@@ -425,7 +425,7 @@ def _summary(request: Request, files: Outputs, report: dict[str, Any], made: Rel
 
 def mostly_noise(made: Release) -> bool:
     """Whether the noise on single columns adds up to more than half of the rows, for most columns."""
-    singles = [each for each in made.measurements if len(each.query.attributes) == 1]
+    singles = [each for each in made.counted if len(each.query.attributes) == 1]
     parts = sorted(m.noise.mean_absolute * m.query.cells / made.model.total for m in singles)
     return bool(parts) and parts[len(parts) // 2] > 0.5
 

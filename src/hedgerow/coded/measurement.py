@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from hedgerow.coded.domain import Counts, IntArray
-from hedgerow.coded.query import Query
+from hedgerow.coded.query import Measurable
 from hedgerow.errors import HedgerowError
 
 LARGEST = 2.0**63
@@ -72,7 +72,7 @@ class Measurement:
     `values` holds one integer per cell, or, after a Threshold, one per surviving cell, whose numbers are `kept`.
     """
 
-    query: Query
+    query: Measurable
     values: IntArray
     noise: Noise
     kept: IntArray | None = None

@@ -1,8 +1,10 @@
-"""Queries: public maps from a coded row to at most one cell.
+"""Queries: public maps from a coded row to at most one cell, and whole-number combinations of such counts.
 
 That a row reaches at most one cell is what makes the sensitivity of a query θ, the number of rows that one
 person may have: a person moves the counts by a non-negative vector of L1 norm at most θ, so L2 ≤ θ too.
-The two classes here cannot express anything else, so no caller has to check it.
+`MarginalQuery` and `TreeQuery` cannot express anything else, so no caller has to check it. An `InteractionQuery`
+combines the cells of a marginal, so a row moves it by the combination of its own cell: its `reach` says how far that
+can be, and an answer counts in units of it.
 """
 
 from __future__ import annotations
@@ -10,8 +12,9 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
+from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +22,10 @@ import numpy.typing as npt
 from hedgerow.coded.domain import Counts, Domain, IntArray, Marginal
 from hedgerow.coded.joining import Join
 from hedgerow.errors import HedgerowError
+
+Norm = Literal["l1", "l2"]
+LARGEST_ENTRY = 1 << 31
+"""Of a combination of counts: times the rows of any table it stays a whole number of 64 bits."""
 
 
 class MarginalQuery:
@@ -69,6 +76,10 @@ class MarginalQuery:
     @property
     def cells(self) -> int:
         return math.prod(self.shape) if self.blocks is None else int(self.blocks.max()) + 1
+
+    def reach(self, norm: Norm) -> float:
+        """How far one row can move the answer."""
+        return 1.0
 
     def aggregate(self, counts: npt.ArrayLike) -> Counts:
         """The answer that follows from full counts over the marginal (e.g. a model's), as a flat vector."""
@@ -154,6 +165,10 @@ class TreeQuery:
     def cells(self) -> int:
         return self.leaves * self.label_size
 
+    def reach(self, norm: Norm) -> float:
+        """How far one row can move the answer."""
+        return 1.0
+
     @cached_property
     def description(self) -> dict[str, Any]:
         digest = hashlib.sha256(self.split.astype("<i4").tobytes() + self.child.astype("<i8").tobytes())
@@ -168,7 +183,87 @@ class TreeQuery:
         return f"TreeQuery({' × '.join(self.splits_on)} → {self.label}, {self.leaves} leaves)"
 
 
+class InteractionQuery:
+    """(M₁ ⊗ … ⊗ M_k) · counts over a marginal, where M_i is a matrix of whole numbers for the i-th attribute.
+
+    Differences between values of every attribute are what a marginal tells beyond smaller ones: its *interaction*.
+    Where no matrix is given it is size·I − 1: each value's count, times the size, less the sum of all. The answer's
+    cells are numbered in row-major order over the rows of the matrices.
+    """
+
+    def __init__(self, domain: Domain, marginal: Marginal, matrices: Mapping[str, npt.ArrayLike] | None = None):
+        self.counted = MarginalQuery(domain, marginal)
+        """What has to be counted for it."""
+        self.attributes = self.reads = marginal
+        self.sizes = self.counted.sizes
+        given = matrices or {}
+        if not set(given) <= set(marginal) or not marginal or min(self.sizes.values()) < 2:
+            raise HedgerowError(
+                "bad-combination",
+                f"an interaction of {marginal} needs attributes of two values and more, and matrices for those alone.",
+            )
+        self.matrices: tuple[IntArray | None, ...] = tuple(
+            _whole_matrix(given[name], size) if name in given else None for name, size in self.sizes.items()
+        )
+        """None: size·I − 1."""
+        largest = math.prod(
+            size - 1 if matrix is None else int(np.abs(matrix).max())
+            for matrix, size in zip(self.matrices, self.sizes.values(), strict=True)
+        )
+        if largest > LARGEST_ENTRY:
+            raise HedgerowError("bad-combination", f"a combination of {marginal} multiplies counts by too much.")
+        self.shape: tuple[int, ...] = tuple(
+            size if matrix is None else len(matrix)
+            for matrix, size in zip(self.matrices, self.sizes.values(), strict=True)
+        )
+
+    @property
+    def cells(self) -> int:
+        return math.prod(self.shape)
+
+    def combined(self, counts: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The answer that follows from counts over the marginal, flat; whole numbers stay whole."""
+        answer = counts.reshape(self.counted.shape)
+        for axis, matrix in enumerate(self.matrices):
+            if matrix is None:
+                answer = answer.shape[axis] * answer - answer.sum(axis=axis, keepdims=True)
+            else:
+                answer = np.moveaxis(np.tensordot(matrix, answer, axes=(1, axis)), 0, axis)
+        return np.ascontiguousarray(answer).reshape(-1)
+
+    def reach(self, norm: Norm) -> float:
+        """How far one row can move the answer: the norm of the longest column, rounded up."""
+        power = 1 if norm == "l1" else 2
+        longest = math.prod(
+            _longest(matrix, size, power) for matrix, size in zip(self.matrices, self.sizes.values(), strict=True)
+        )
+        found = float(longest) if norm == "l1" else math.sqrt(longest)
+        while Fraction(found) ** power < longest:
+            found = math.nextafter(found, math.inf)
+        return found
+
+    @cached_property
+    def description(self) -> dict[str, Any]:
+        """What the certificate says of this query."""
+        digest = hashlib.sha256()
+        for matrix in self.matrices:
+            digest.update(b"-" if matrix is None else matrix.astype("<i8").tobytes())
+        reaches: tuple[Norm, Norm] = ("l1", "l2")
+        return {
+            "attributes": list(self.attributes),
+            "cells": self.cells,
+            "interaction": digest.hexdigest()[:32],
+            "reach": {norm: self.reach(norm) for norm in reaches},
+        }
+
+    def __repr__(self) -> str:
+        return f"InteractionQuery({' × '.join(self.attributes)}, {self.cells} cells)"
+
+
 Query = MarginalQuery | TreeQuery
+"""What a table can be counted for."""
+Measurable = Query | InteractionQuery
+"""What can be measured."""
 
 
 def total_query(domain: Domain) -> MarginalQuery:
@@ -183,6 +278,22 @@ def _shape_of_joins(domain: Domain, marginal: Marginal, joins: Mapping[str, Join
                 "another-domain", f"the join of {' × '.join(join.members)} was made for another domain."
             )
     return tuple(joins[name].size if name in joins else domain[name].size for name in marginal)
+
+
+def _longest(matrix: IntArray | None, size: int, power: int) -> int:
+    """Σ |entry|^power of the longest column."""
+    if matrix is None:
+        return size * (size - 1) if power == 2 else 2 * (size - 1)
+    columns: list[list[int]] = matrix.T.tolist()
+    return max(sum(math.prod([abs(entry)] * power) for entry in column) for column in columns)
+
+
+def _whole_matrix(values: npt.ArrayLike, size: int) -> IntArray:
+    matrix: IntArray = np.array(values, dtype=np.int64)  # a copy that no caller can change
+    if matrix.ndim != 2 or matrix.shape[1] != size or not matrix.shape[0] or not matrix.any():
+        raise HedgerowError("bad-combination", f"a combination of {size} values needs {size} columns and some numbers.")
+    matrix.flags.writeable = False
+    return matrix
 
 
 def _map(values: npt.ArrayLike, size: int, lowest: int) -> IntArray:

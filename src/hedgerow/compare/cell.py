@@ -24,6 +24,7 @@ from hedgerow.compare.origin import package_digest
 from hedgerow.compare.plan import Cell, ForeignTable, Plan
 from hedgerow.compare.program import made_by
 from hedgerow.errors import HedgerowError, OptionError, code_of, listing, place_of
+from hedgerow.foreign import fault
 from hedgerow.private.evaluate.samples import sample_of, sample_of_values
 from hedgerow.private.sources.coded import rows_of, with_columns_of
 from hedgerow.private.sources.source import open_source, open_synthetic
@@ -103,7 +104,10 @@ def refuse_changed(plan: Plan, cell: Cell) -> None:
 
 def problem_of(error: BaseException) -> str:
     """Our own sentences as they are; of anything else the kind and the place alone, because words may quote rows."""
-    return str(error) if isinstance(error, HedgerowError) else place_of(error)
+    if isinstance(error, HedgerowError):
+        return str(error)
+    said = fault(error).splitlines()[0]
+    return place_of(error) if said.startswith("an error of ours") else said
 
 
 def request(plan: Plan, cell: Cell) -> str:

@@ -52,9 +52,15 @@ def package_digest() -> str:
 
 
 def module_digest(name: str) -> str:
-    """SHA-256 over the file of `package.module:Class` or, where it lies in a package, over that package's files."""
+    """SHA-256 over the file of `package.module:Class` or, where it lies in a package, over that package's files.
+
+    Of `folder/file.py:Class` over that file.
+    """
+    where = name.rpartition(":")[0]
+    if where.endswith(".py"):
+        return digest_of(Path(where))
     try:
-        module = importlib.import_module(name.split(":", 1)[0])
+        module = importlib.import_module(where)
     except ImportError:
         raise OptionError("cannot-import", f'"{name}" cannot be imported; expected package.module:Class.') from None
     if module.__file__ is None:

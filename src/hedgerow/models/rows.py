@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 import numpy as np
 
 from hedgerow import _count
 from hedgerow.coded.domain import CodedTable, Counts
 from hedgerow.coded.query import MarginalQuery
+
+
+class Recounted(Protocol):
+    """Rows that answer queries about some attributes (`hedgerow.curator.Answers`)."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The attributes that they can be asked about."""
+        ...
+
+    def answers(self, queries: Sequence[MarginalQuery]) -> Iterator[Counts]:
+        """One flat vector of scaled counts per query, in order."""
+        ...
 
 
 class CountedRows:
@@ -19,6 +33,10 @@ class CountedRows:
         self._numbers = {name: number for number, name in enumerate(table)}
         self._rows = len(self._columns[0])
         self._scale = total / max(1, self._rows)
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(self._numbers)
 
     def answers(self, queries: Sequence[MarginalQuery]) -> Iterator[Counts]:
         """One flat vector of scaled counts per query, in order."""

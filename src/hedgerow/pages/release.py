@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hedgerow.budget.accounting import Charge
-from hedgerow.coded.domain import CodedTable, Counts
+from hedgerow.coded.domain import Counts
 from hedgerow.coded.measurement import Measurement
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import counted, listing
-from hedgerow.models.model import BLOCK_ROWS
-from hedgerow.models.rows import CountedRows
+from hedgerow.models.rows import Recounted
 from hedgerow.pages.charts import MADE, REAL, colour, key, stacked
 from hedgerow.pages.cuts import cut_columns, cuts
 from hedgerow.pages.distributions import MOST_CODES, Distribution
@@ -51,14 +50,17 @@ def release_page(release: Release, rows: int | None = None, seed: int = 0) -> st
         else "May be published: the private rows took part only through the noisy answers listed here."
     )
     published = release.expected_rows() if rows is None else rows
-    drawn = min(max(published, 1), BLOCK_ROWS)
-    coded = release.written(drawn, seed)
+    made = release.recounted(max(published, 1), seed)
     technical = [
         ("guarantee", "The guarantee", _guarantee(release)),
         ("budget", "Where the budget went", _budget(release)),
-        *([("misfits", "What did not fit the declaration", _misfits(release.misfits))] if release.misfits else []),
-        ("columns", "Measured columns beside the synthetic table", _columns(release, coded, drawn)),
-        ("marginals", "All measured counts and their expected error", _marginals(release, coded)),
+        *(
+            [("misfits", "What did not fit the declaration", _misfits(release, release.misfits))]
+            if release.misfits
+            else []
+        ),
+        ("columns", "Measured columns beside the synthetic table", _columns(release, made)),
+        ("marginals", "All measured counts and their expected error", _marginals(release, made)),
         *([("cuts", "Where columns were cut", cuts(release))] if cut_columns(release) else []),
         ("method", "The method", _method(release)),
         ("certificate", "The certificate", _certificate(release)),
@@ -69,8 +71,8 @@ def release_page(release: Release, rows: int | None = None, seed: int = 0) -> st
         tag("h1", f"A synthetic version of {name}"),
         tag(
             "p",
-            f"{published:,} made-up rows with {counted(len(release.encoding.arrow_schema), 'column')}, drawn from a "
-            "model that was fitted to noisy counts. No row stands for a person.",
+            _what(release, published),
+            " drawn from a model that was fitted to noisy counts. No row stands for a person.",
         ),
         _invented(release),
         _population(release),
@@ -82,6 +84,15 @@ def release_page(release: Release, rows: int | None = None, seed: int = 0) -> st
             [section(anchor, title, content) for anchor, title, content in technical],
         ),
     )
+
+
+def _what(release: Release, rows: int) -> str:
+    """What was drawn, in a few words."""
+    links = release.schema.linked
+    if links is None:
+        return f"{rows:,} made-up rows with {counted(len(release.encoding.arrow_schema), 'column')},"
+    others = listing(links.names[1:])
+    return f"{counted(rows, 'made-up unit')}, rows of {links.root} with the rows of {others} that hang on them,"
 
 
 def _invented(release: Release) -> Content:
@@ -135,9 +146,10 @@ def _rules(release: Release) -> Content:
     return tag("p", f"Rules kept in every row: {listing(said, most=60)}.{drawn}{completed}")
 
 
-def _misfits(found: Misfits) -> Markup:
+def _misfits(release: Release, found: Misfits) -> Markup:
     """The look: which share of a column's values fits nothing declared, and of the rows breaks a rule."""
-    lines = [[each.column, each.said] for each in found.seen]
+    links = {} if release.schema.linked is None else release.schema.linked.misfits
+    lines = [[links[each.column].what if each.column in links else each.column, each.said] for each in found.seen]
     rest = len(found.columns) - len(lines)
     looked, others = ("column was", "columns were"), ("other column shows", "other columns show")
     none = "None of the columns has a share that stands out of its noise." if not lines else ""
@@ -164,7 +176,11 @@ def _guarantee(release: Release) -> Markup:
     if given is not None:
         tiles = [
             (f"{given.epsilon:.3g}", "ε (epsilon)", "how much the result may depend on one " + certificate.unit),
-            (f"{given.delta:.3g}", "δ (delta)", "a slack beside ε: tiny chances that it does not bound"),
+            (
+                f"{given.delta:.3g}",
+                "δ (delta)",
+                "a slack beside ε: by at most this may a probability exceed what ε allows",
+            ),
         ]
         after = 1 / (1 + math.exp(-given.epsilon))
         factor = f" = {math.exp(given.epsilon):.3g}" if given.epsilon < 20 else ""
@@ -173,13 +189,17 @@ def _guarantee(release: Release) -> Markup:
             f"In words: with or without any one {certificate.unit}, every possible result is equally likely up to a "
             f"factor of e^ε{factor}. Somebody who was 50 % sure that a certain {certificate.unit} is in the table can "
             f"be at most {100 * after:.1f} % sure after seeing this release"
-            + (", except with a probability of δ." if given.delta else "."),
+            + (
+                ", up to δ: by at most that may anything be more likely than the factor allows." if given.delta else "."
+            ),
         )
         if given.mu is not None:
             tiles.append((f"{given.mu:.3g}", "μ", "the same as a Gaussian shift, in standard deviations"))
-    if certificate.person:
+    if certificate.person and not certificate.tables:
         tiles.append((str(certificate.rows_per_person), "row limit per person", "more rows of one person never count"))
-    tiles.append((f"{release.estimated_rows:,}", "rows", "a noisy estimate; the true number stays private"))
+    tiles.append(
+        (f"{release.estimated_rows:,}", _counted_in(release), "a noisy estimate; the true number stays private")
+    )
     return joined(words, _tiles(tiles), statements, [tag("p", tag("b", said)) for said in release.doubts])
 
 
@@ -227,42 +247,47 @@ def _asked(charge: Charge) -> str:
     return shown + (f" and {len(named) - 4} more" if len(named) > 4 else "")
 
 
-def _columns(release: Release, coded: CodedTable, rows: int) -> Markup:
+def _columns(release: Release, recounted: Recounted) -> Markup:
     """A picture for each attribute that was measured by itself: the answer with the least noise."""
     best: dict[str, Measurement] = {}
-    for measurement in release.measurements:
+    for measurement in release.counted:
         query = measurement.query
         plain = isinstance(query, MarginalQuery) and query.description.keys() == {"attributes", "cells"}
         drawable = plain and len(query.attributes) == 1 and measurement.kept is None and query.cells <= MOST_CODES
-        if drawable and _fits(release, measurement):
+        if drawable and recounted.names.issuperset(query.attributes) and _fits(release, measurement):
             name = query.attributes[0]
             if name not in best or measurement.std < best[name].std:
                 best[name] = measurement
     if not best:
         return tag("p", "No column was measured by itself; see the list of all measured counts below.")
-    scale = release.model.total / rows
+    what = _counted_in(release)
     cut = {attribute for name in cut_columns(release) for attribute in release.encoding.attributes_of(name)}
     figures = []
     for name in [attribute.name for attribute in release.encoding.domain if attribute.name in best][:MOST_PICTURES]:
         measured = best[name]
-        made = np.bincount(coded[name], minlength=measured.query.cells).astype(np.float64) * scale
+        assert isinstance(measured.query, MarginalQuery)
+        (made,) = recounted.answers([measured.query])
         shown = Distribution(
             name,
             release.encoding.labels(name),
-            [("measured, with noise", measured.values.astype(np.float64)), ("synthetic", made)],
+            [("measured, with noise", measured.values / release.parts), ("synthetic", made / release.parts)],
             release.encoding.ordered(name),
-            measured.std,
-            "rows",
+            measured.std / release.parts,
+            what,
         )
         unlike = f" · {counted(release.encoding.ordered(name), 'cell')} of unlike width" if name in cut else ""
-        caption = tag("figcaption", tag("b", name), f"{unlike} · noise on each count: ± {measured.std:,.0f} rows")
+        caption = tag(
+            "figcaption",
+            tag("b", name),
+            f"{unlike} · noise on each count: ± {measured.std / release.parts:,.0f} {what}",
+        )
         figures.append(tag("figure", caption, shown.picture([REAL, MADE])))
     more = len(best) - len(figures)
     return joined(
         tag(
             "p",
             "Grey: the count that was measured, noise included; the thin line is twice the noise's standard deviation "
-            "each way. Blue: the synthetic table, scaled to the same number of rows."
+            f"each way. Blue: the synthetic table, scaled to the same number of {what}."
             + (
                 " A column that was cut has one bar for each cell, whatever its width: cells are wide where rows are "
                 "few, so the outline of the bars is not the shape of the column. Hover for the range of each."
@@ -276,11 +301,12 @@ def _columns(release: Release, coded: CodedTable, rows: int) -> Markup:
     )
 
 
-def _marginals(release: Release, coded: CodedTable) -> Markup:
+def _marginals(release: Release, recounted: Recounted) -> Markup:
     """Every measured answer: how much of it is noise, and how far the synthetic rows are from it."""
     total = max(1.0, release.model.total)
+    what = _counted_in(release)
     lines = []
-    listed = release.measurements
+    listed = release.counted
     for measurement in listed[:MOST_LISTED]:
         query = measurement.query
         noise = measurement.noise.mean_absolute * query.cells / (2 * total)
@@ -288,19 +314,19 @@ def _marginals(release: Release, coded: CodedTable) -> Markup:
             [
                 " × ".join(query.sizes) or "total",
                 f"{query.cells:,}",
-                f"± {measurement.std:,.1f} rows",
+                f"± {measurement.std / release.parts:,.1f} {what}",
                 _percent(noise),
-                _percent(_apart(release, measurement, coded)),
+                _percent(_apart(release, measurement, recounted)),
             ]
         )
     cut = len(listed) - len(lines)
     return joined(
         tag(
             "p",
-            "Expected error: the share of rows that the noise alone would put into wrong cells, if the noisy counts "
-            "were taken as they are (half of cells × mean absolute noise / rows). A model that reconciles all counts "
-            "is usually closer to the truth. Distance: how far the synthetic rows are from the noisy counts, in the "
-            "same unit; about the expected error is as it should be.",
+            f"Expected error: the share of {what} that the noise alone would put into wrong cells, if the noisy counts "
+            f"were taken as they are (half of cells × mean absolute noise / {what}). A model that reconciles all "
+            "counts is usually closer to the truth. Distance: how far the synthetic rows are from the noisy counts, in "
+            "the same unit; about the expected error is as it should be.",
         ),
         table(
             ["counts of", "cells", "noise per cell", "expected error", "distance of the synthetic table"],
@@ -317,19 +343,29 @@ def _percent(share: float | None) -> str:
     return "over 100 %" if share > 1 else f"{100 * share:.2f} %"
 
 
+def _counted_in(release: Release) -> str:
+    """What counts are counts of."""
+    return "rows" if release.schema.linked is None else "units"
+
+
 def _fits(release: Release, measurement: Measurement) -> bool:
     """Whether a query speaks of the domain as it is now: one asked before a discovery may not."""
     domain = release.model.domain
     return all(name in domain and domain[name].size == size for name, size in measurement.query.sizes.items())
 
 
-def _apart(release: Release, measurement: Measurement, coded: CodedTable) -> float | None:
-    """½ Σ |synthetic − measured| over the number of rows; None for answers over trees, or parts of the cells."""
+def _apart(release: Release, measurement: Measurement, recounted: Recounted) -> float | None:
+    """½ Σ |synthetic − measured| over the number of rows; None for answers over trees, parts of the cells, or columns
+    of several tables.
+    """
     query = measurement.query
     if not isinstance(query, MarginalQuery) or measurement.kept is not None or not _fits(release, measurement):
         return None
+    owners = {name.partition(".")[0] for name in query.sizes} if release.schema.linked is not None else ()
+    if len(owners) > 1 or not recounted.names.issuperset(query.sizes):
+        return None
     total = max(1.0, release.model.total)
-    (made,) = CountedRows(coded, total).answers([query])
+    (made,) = recounted.answers([query])
     values: Counts = measurement.values.astype(np.float64)
     return float(np.abs(made - values).sum()) / (2 * total)
 
@@ -352,7 +388,10 @@ def _certificate(release: Release) -> Markup:
         ["dataset", certificate.dataset or "not named"],
         ["unit of privacy", certificate.unit],
         ["neighbouring tables", stated["adjacency"]],
-        ["rows of a person that count", str(certificate.rows_per_person)],
+        [
+            "parts that the rows of a unit weigh together" if certificate.tables else "rows of a person that count",
+            f"{certificate.rows_per_person:,}",
+        ],
         ["budget", f"ε = {certificate.budget.epsilon:g}, δ = {certificate.budget.delta:g}"],
         ["guarantee", str(certificate.guarantee) if certificate.guarantee else f"none: {certificate.void}"],
         ["accounting in", certificate.whole.currency.value],

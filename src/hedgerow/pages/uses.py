@@ -11,6 +11,7 @@ from hedgerow.errors import counted, listing
 from hedgerow.pages.charts import heat_map
 from hedgerow.pages.markup import Content, Markup, joined, tag
 from hedgerow.pages.shell import folded, table
+from hedgerow.schema.links import rows_of
 
 if TYPE_CHECKING:
     from hedgerow.release.bundle import Release
@@ -135,15 +136,16 @@ def _denied(release: Release, quality: Quality) -> list[Content]:
         said.append(
             joined(
                 tag("b", "relations that nobody measured"),
-                f": {counted(len(unasked), 'pair')} of columns were never counted together ({named}); what the table "
+                f": {counted(len(unasked), 'pair')} of columns were never counted together: {named}. What the table "
                 f"says of them is an assumption. {how}",
             )
         )
     if pair is not None and pair.tells:
         share = max(pair.upper, 0.0)
-        rows = f"{share * release.model.total:,.0f}"
+        rows = f"{share * release.model.total / release.parts:,.0f}"
+        what = "rows" if release.schema.linked is None else "units"
         said.append(
-            f"groups that are described by two columns and make up less than about {100 * share:.1f} % of the rows "
+            f"groups that are described by two columns and make up less than about {100 * share:.1f} % of the {what} "
             f"(some {rows} of them): an error of that size can be all there is of them. Of three columns, expect worse."
         )
     said.append("finding, counting or ruling out single people or rare combinations.")
@@ -153,9 +155,10 @@ def _denied(release: Release, quality: Quality) -> list[Content]:
 def _all_pairs(release: Release, quality: Quality) -> Content:
     """A map of all pairs, or a list where there are too many."""
     names = list(release.encoding.domain.names)
-    if len(names) <= MOST_DRAWN:
+    if len(names) <= MOST_DRAWN and release.schema.linked is None:
         place = {name: index for index, name in enumerate(names)}
         at = {(place[b], place[a]): each for each in quality.pairs for a, b in [each.attributes]}
+        order = "the darker, the further off"
         drawn: Content = heat_map(
             names,
             {where: max(0.0, each.value) for where, each in at.items()},
@@ -164,17 +167,18 @@ def _all_pairs(release: Release, quality: Quality) -> Content:
             most=max(ROUGH, max((each.value for each in quality.pairs), default=0.0)),
         )
     else:
+        order = "the furthest off first"
         worst = sorted(quality.pairs, key=lambda each: -each.value)[:200]
         drawn = table(["columns", "measured distance"], [[_name(each), each.said] for each in worst], figures=(1,))
-    return folded("Every pair of columns: the darker, the further off", tag("figure", drawn))
+    return folded(f"Every pair of columns: {order}", tag("figure", drawn))
 
 
 def _resolution(release: Release) -> Content:
     """How finely columns are told apart, and how well each is known."""
     measured = {} if release.quality is None else {each.attributes[0]: each for each in release.quality.columns}
     lines = []
-    for attribute in release.encoding.domain:
-        distance = measured.get(attribute.name)
+    for name in _written(release):
+        attribute, distance = release.encoding.domain[name], measured.get(name)
         lines.append([attribute.name, f"{attribute.size:,}", "–" if distance is None else distance.said])
     return folded(
         "How fine each column is",
@@ -203,11 +207,28 @@ def _clear(quality: Quality) -> list[Distance]:
 def _unasked(release: Release) -> Sequence[tuple[str, str]]:
     """Pairs of attributes that no noisy answer holds together."""
     asked = set()
-    for measurement in release.measurements:
+    for measurement in release.counted:
         query = measurement.query
         if isinstance(query, MarginalQuery):
             asked |= set(combinations(sorted(query.attributes), 2))
-    return [pair for pair in combinations(release.encoding.domain.names, 2) if tuple(sorted(pair)) not in asked]
+    names = _written(release)
+    near = {frozenset([name, link.parent or name]) for name, link in release.schema.tables.items()}
+    return [
+        pair
+        for pair in combinations(names, 2)
+        if tuple(sorted(pair)) not in asked
+        if not near or len(owners := {name.partition(".")[0] for name in pair}) == 1 or owners in near
+    ]
+
+
+def _written(release: Release) -> list[str]:
+    """The attributes of what stands in the rows that are drawn, and how many rows of other tables hang on them."""
+    links, encoding = release.schema.linked, release.encoding
+    if links is None:
+        return list(encoding.domain.names)
+    told = {rows_of(links.parent(name), name) for name in links.names[1:]}
+    columns = (name for name in encoding.columns if name not in release.schema.generated or name in told)
+    return [attribute for name in columns for attribute in encoding.attributes_of(name)]
 
 
 def _name(distance: Distance) -> str:

@@ -12,6 +12,7 @@ from typing import Generic, NoReturn, TypeVar
 import numpy as np
 
 from hedgerow.coded.domain import IntArray
+from hedgerow.coded.query import InteractionQuery
 
 T = TypeVar("T", covariant=True)
 
@@ -61,3 +62,13 @@ def summed(counts: Exact[ExactCounts], sums: Sequence[IntArray]) -> Exact[IntArr
     if isinstance(held, SparseCounts):
         return Exact(np.array([int(values[held.cells] @ held.counts) for values in sums], dtype=np.int64))
     return Exact(np.array([int(values @ held) for values in sums], dtype=np.int64))
+
+
+def combined(counts: Exact[ExactCounts], query: InteractionQuery) -> Exact[IntArray]:
+    """Whole-number combinations of counts, attribute by attribute."""
+    held = counts.opened()
+    if isinstance(held, SparseCounts):
+        dense: IntArray = np.zeros(query.counted.cells, dtype=np.int64)
+        dense[held.cells] = held.counts
+        held = dense
+    return Exact(query.combined(held))

@@ -16,6 +16,7 @@ from hedgerow.budget.accounting import (
     Charge,
     choice_epsilon,
     noise_kind,
+    reached,
     stack_noise,
     stack_scale,
 )
@@ -23,13 +24,13 @@ from hedgerow.budget.amounts import Amount
 from hedgerow.coded.domain import CodedTable, Domain, IntArray, Marginal
 from hedgerow.coded.joining import Joining
 from hedgerow.coded.measurement import Answer, Measurement, Noise, Threshold
-from hedgerow.coded.query import MarginalQuery, Query, total_query
+from hedgerow.coded.query import InteractionQuery, MarginalQuery, Measurable, total_query
 from hedgerow.coded.recoding import Recoding
 from hedgerow.curator import Against, Answers, Candidate, Curator, Independence, Pool, RecodedCurator
 from hedgerow.errors import HedgerowError, LimitError
 from hedgerow.private.account import Account
 from hedgerow.private.engines.engine import Engine
-from hedgerow.private.exact import Exact, ExactCounts, summed
+from hedgerow.private.exact import Exact, ExactCounts, combined, summed
 from hedgerow.private.mechanisms import Randomizer
 from hedgerow.private.remembering import Remembering
 from hedgerow.private.scores import Scale, grid_scores, nearness
@@ -43,7 +44,8 @@ class Vault:
     """A prepared engine behind an account and the mechanisms.
 
     Sensitivities: a stack of queries with weights w moves by at most θ√Σw² in L2 and θΣw in L1, because a person
-    has at most θ rows and a row reaches at most one cell of each query (`hedgerow.coded.query`).
+    has at most θ rows and a row reaches at most one cell of each query (`hedgerow.coded.query`). What combines
+    counts is moved by its `reach` instead of 1, so it gets as many times the noise, and moves the stack by as much.
     """
 
     def __init__(
@@ -92,7 +94,7 @@ class Vault:
 
     def measure(
         self,
-        queries: Sequence[Query],
+        queries: Sequence[Measurable],
         *,
         spend: Amount,
         weights: Sequence[float] | None = None,
@@ -105,18 +107,24 @@ class Vault:
             raise HedgerowError(
                 "bad-thresholds", f"{len(queries)} queries need {len(queries)} thresholds, got {len(keep)}."
             )
-        noises = stack_noise(spend, weights, self.rows_per_person)
+        elif any(isinstance(query, InteractionQuery) for query in queries):
+            raise HedgerowError("bad-thresholds", "a combination of counts has no cells that a threshold could keep.")
+        noises = [
+            reached(noise, query)
+            for noise, query in zip(stack_noise(spend, weights, self.rows_per_person), queries, strict=True)
+        ]
         scale = stack_scale(spend, weights, self.rows_per_person)
         asked = tuple(query.description for query in queries)
         self._account.debit(Charge(noises[0].kind, "measure", self.rows_per_person, weights, scale, spend, asked))
         thresholds = keep if keep is not None else [None] * len(queries)
         self._progress.worked(sum(MEASURING + CELL * query.cells for query in queries))
-        answers = zip(queries, self._engine.count(queries), noises, thresholds, strict=True)
+        counted = [query.counted if isinstance(query, InteractionQuery) else query for query in queries]
+        answers = zip(queries, self._engine.count(counted), noises, thresholds, strict=True)
         measured = [self._answer(query, exact, noise, least) for query, exact, noise, least in answers]
         self.answers.append(Answer(measurements=tuple(measured)))
         return measured
 
-    def _refuse_large(self, queries: Sequence[Query]) -> None:
+    def _refuse_large(self, queries: Sequence[Measurable]) -> None:
         """Noisy counts of every cell must fit in memory; refused before anything is charged."""
         needed = 8 * sum(query.cells for query in queries)
         allowed = self._progress.limits.memory
@@ -130,8 +138,10 @@ class Vault:
             )
 
     def _answer(
-        self, query: Query, exact: Exact[ExactCounts], noise: Noise, threshold: Threshold | None
+        self, query: Measurable, exact: Exact[ExactCounts], noise: Noise, threshold: Threshold | None
     ) -> Measurement:
+        if isinstance(query, InteractionQuery):
+            exact = combined(exact, query)
         if threshold is None:
             return Measurement(query, self._mechanisms.noisy_counts(exact, query.cells, noise), noise)
         least = threshold.scales * noise.scale

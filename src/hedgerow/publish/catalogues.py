@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from hedgerow.publish.publication import Column, File, Publication, Table
+from hedgerow.schema.spreadsheets import guarded_name
 
 MOST_VALUES = 1000
 """Values that a catalogue lists; the codebook and the release hold all of them."""
@@ -112,23 +113,38 @@ def _download(file: tuple[File, str, str], kind: str) -> dict[str, Any]:
 
 def _record_set(publication: Publication, table: Table) -> dict[str, Any]:
     kinds = {"string": "sc:Text", "integer": "sc:Integer", "number": "sc:Float", "boolean": "sc:Boolean"}
-    return {
-        "@type": "cr:RecordSet",
-        "@id": table.name,
-        "name": table.name,
-        "description": "Synthetic rows; none stands for a person.",
-        "field": [
-            {
-                "@type": "cr:Field",
-                "@id": f"{table.name}/{quote(column.name, safe='')}",
-                "name": column.name,
-                "description": column.about,
-                "dataType": kinds.get(column.kind, "sc:Date" if column.kind == "date" else "sc:DateTime"),
-                "source": {"fileObject": {"@id": table.parquet}, "extract": {"column": column.name}},
-            }
-            for column in publication.columns(table)
-        ],
-    }
+    place = publication.place(table)
+    key, link = (None, None) if place is None else (place.key, publication.reference(table))
+    fields = [
+        {
+            "@type": "cr:Field",
+            "@id": _field_id(table, column.name),
+            "name": column.name,
+            "description": column.about,
+            "dataType": kinds.get(column.kind, "sc:Date" if column.kind == "date" else "sc:DateTime"),
+            "source": {"fileObject": {"@id": table.parquet}, "extract": {"column": column.name}},
+            **(
+                {"references": {"field": {"@id": _field_id(link.table, link.key)}}}
+                if link is not None and column.name == link.column
+                else {}
+            ),
+        }
+        for column in publication.columns(table)
+    ]
+    return _present(
+        {
+            "@type": "cr:RecordSet",
+            "@id": table.name,
+            "name": table.name,
+            "description": "Synthetic rows; none stands for a person.",
+            "key": {"@id": _field_id(table, key)} if key else None,
+            "field": fields,
+        }
+    )
+
+
+def _field_id(table: Table, column: str) -> str:
+    return f"{table.name}/{quote(column, safe='')}"
 
 
 _CROISSANT: dict[str, Any] = {
@@ -181,17 +197,37 @@ def frictionless(publication: Publication, files: Files) -> dict[str, Any]:
 
 def _resource(publication: Publication, table: Table, files: Files) -> dict[str, Any]:
     file = files[table.csv]
+    schema = {
+        "fields": [_field(column) for column in publication.columns(table)],
+        "missingValues": [""],
+        **_frictionless_keys(publication, table),
+    }
     return {
         "profile": "tabular-data-resource",
-        "name": table.name.lower(),
+        "name": _resource_name(table),
         "path": table.csv,
         "format": "csv",
         "mediatype": CSV,
         "encoding": "utf-8",
         "bytes": file.size,
         "hash": f"sha256:{file.sha256}",
-        "schema": {"fields": [_field(column) for column in publication.columns(table)], "missingValues": [""]},
+        "schema": schema,
     }
+
+
+def _frictionless_keys(publication: Publication, table: Table) -> dict[str, Any]:
+    place, link = publication.place(table), publication.reference(table)
+    found: dict[str, Any] = {}
+    if place is not None and place.key is not None:
+        found["primaryKey"] = guarded_name(place.key)
+    if link is not None:
+        there = {"resource": _resource_name(link.table), "fields": guarded_name(link.key)}
+        found["foreignKeys"] = [{"fields": guarded_name(link.column), "reference": there}]
+    return found
+
+
+def _resource_name(table: Table) -> str:
+    return table.name.lower()
 
 
 def _field(column: Column) -> dict[str, Any]:
@@ -222,14 +258,30 @@ def csvw(publication: Publication, files: Files) -> dict[str, Any]:
         "dc:publisher": facts["publisher"],
         "dc:license": {"@id": facts.license_url},
         "dc:issued": {"@value": facts["publication_date"], "@type": "xsd:date"},
-        "tables": [
-            {
-                "url": table.csv,
-                "tableSchema": {"columns": [_csvw_column(column) for column in publication.columns(table)]},
-            }
-            for table in publication.tables
-        ],
+        "tables": [{"url": table.csv, "tableSchema": _csvw_schema(publication, table)} for table in publication.tables],
     }
+
+
+def _csvw_schema(publication: Publication, table: Table) -> dict[str, Any]:
+    place, link = publication.place(table), publication.reference(table)
+    ids = set() if place is None else {place.key, place.link}
+    columns = []
+    for column in publication.columns(table):
+        named = {"name": _csvw_name(column.name)} if column.name in ids else {}
+        columns.append({**named, **_csvw_column(column)})
+    found: dict[str, Any] = {"columns": columns}
+    if place is not None and place.key is not None:
+        found["primaryKey"] = _csvw_name(place.key)
+    if link is not None:
+        there = {"resource": link.table.csv, "columnReference": _csvw_name(link.key)}
+        found["foreignKeys"] = [{"columnReference": _csvw_name(link.column), "reference": there}]
+    return found
+
+
+def _csvw_name(column: str) -> str:
+    """A name by which keys are spoken of: what a URI template takes for a variable, and no leading underscore."""
+    named = quote(column, safe="").replace("-", "%2D").replace("~", "%7E")
+    return re.sub("^_", "%5F", named)
 
 
 def _csvw_column(column: Column) -> dict[str, Any]:

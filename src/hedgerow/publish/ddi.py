@@ -43,27 +43,32 @@ def codebook(publication: Publication, files: Files) -> bytes:
     _under(method, "collMode", facts["collection"])
     access = _under(_under(study, "dataAccs"), "useStmt")
     _under(access, "conditions", facts.license_url)
-    for number, table in enumerate(publication.tables, start=1):
-        text = _under(_under(root, "fileDscr", ID=f"F{number}", URI=table.csv), "fileTxt")
+    variables = [(table, column) for table in publication.tables for column in publication.columns(table)]
+    numbers = {(table.name, column.name): f"V{place}" for place, (table, column) in enumerate(variables, start=1)}
+    owners = {table.name: f"F{place}" for place, table in enumerate(publication.tables, start=1)}
+    for table in publication.tables:
+        text = _under(_under(root, "fileDscr", ID=owners[table.name], URI=table.csv), "fileTxt")
         _under(text, "fileName", table.csv)
+        place = publication.place(table)
+        if place is not None:
+            key = {"keyvar": numbers[table.name, place.key]} if place.key is not None else {}
+            _under(_under(text, "fileStrc", type="relational"), "recGrp", **key)
         size = _under(text, "dimensns")
         _under(size, "caseQnty", str(table.rows))
         _under(size, "varQnty", str(len(publication.columns(table))))
         _under(text, "fileType", files[table.csv].name.rpartition(".")[2])
     described = _under(root, "dataDscr")
-    owned = [(f"F{place}", table) for place, table in enumerate(publication.tables, start=1)]
-    variables = [(file, column) for file, table in owned for column in publication.columns(table)]
-    for number, (file, column) in enumerate(variables, start=1):
-        _variable(described, number, column, file)
+    for table, column in variables:
+        _variable(described, numbers[table.name, column.name], column, owners[table.name])
     ElementTree.indent(root, " ")
     written: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
     return written + b"\n"
 
 
-def _variable(parent: ElementTree.Element, number: int, column: Column, file: str) -> None:
+def _variable(parent: ElementTree.Element, number: str, column: Column, file: str) -> None:
     numeric = column.kind in _NUMERIC
     interval = {"intrvl": "contin" if column.kind == "number" else "discrete"}
-    variable = _under(parent, "var", ID=f"V{number}", name=column.written, files=file, **interval)
+    variable = _under(parent, "var", ID=number, name=column.written, files=file, **interval)
     _under(variable, "labl", column.name)
     if column.least is not None and column.most is not None:
         bounds = {"min": str(column.least), "max": str(column.most)}

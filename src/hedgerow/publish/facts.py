@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hedgerow.budget.presence import group_guarantee
 from hedgerow.pages.release import PURPOSES
 from hedgerow.publish.catalogues import citation
 from hedgerow.publish.counts import names
-from hedgerow.publish.publication import Column, Publication
+from hedgerow.publish.publication import Column, Publication, Table
 from hedgerow.publish.publisher import QUESTIONS
 from hedgerow.publish.sdmx import file_names
 from hedgerow.release.certificate import PUBLIC, share_of_whole
+
+if TYPE_CHECKING:
+    from hedgerow.release.bundle import Release
 
 MOST_LISTED = 200
 """Values of a column that the codebook lists."""
@@ -25,6 +28,7 @@ def facts_of(publication: Publication) -> dict[str, Any]:
         **{key: publication.publisher[key] for key in QUESTIONS},
         **_guarantee(publication),
         **_ledger(publication),
+        **_links(publication),
         **_tables(publication),
         **_quality(publication),
         **_making(publication),
@@ -48,7 +52,7 @@ def _guarantee(publication: Publication) -> dict[str, Any]:
         "unit": certificate.unit,
         "person": certificate.person,
         "rows_per_person": certificate.rows_per_person,
-        "several_rows": certificate.rows_per_person > 1,
+        "several_rows": certificate.rows_per_person > 1 and not certificate.tables,
         "currency": certificate.whole.currency.value,
         "whole": str(certificate.whole),
         "spent": str(certificate.spent),
@@ -105,8 +109,55 @@ def _number(value: Any) -> str:
     return "" if value is None else f"{value:.4g}"
 
 
+def _links(publication: Publication) -> dict[str, Any]:
+    """Which rows belong to a unit, and how many of them count."""
+    links = publication.release.schema.linked
+    places = [(table, place) for table in publication.tables if (place := publication.place(table)) is not None]
+    return {
+        "linked": links is not None,
+        "root": "" if links is None else links.root,
+        "root_key": "" if links is None else links.links[links.root].key,
+        "hanging": "" if links is None else ", ".join(links.names[1:]),
+        "bounds": [
+            {"below": place.declared, "above": links.parent(place.declared), "most": f"{place.most:,}"}
+            for table, place in places
+            if links is not None and place.above is not None
+        ],
+        "parts": f"{publication.release.parts:,}",
+    }
+
+
+def _linking(publication: Publication, table: Table) -> dict[str, Any]:
+    """The keys of a table, and where it links to."""
+    place, link = publication.place(table), publication.reference(table)
+    return {
+        "key": "" if place is None or place.key is None else place.key,
+        "link": "" if link is None else link.column,
+        "link_table": "" if link is None else link.table.name,
+        "link_key": "" if link is None else link.key,
+        "hangs": link is not None,
+    }
+
+
+def _said_column(release: Release, name: str) -> str:
+    """A column by its name, or in words where nobody declared it."""
+    if name not in release.schema.generated:
+        return name
+    table, _, what = name.partition(".")
+    kind, _, inner = what.rstrip(")").partition("(")
+    words = {
+        "rows": f"how many rows of {inner} a row of {table} has",
+        "start": f"where the first row of {inner} stands",
+        "left": f"how many rows of {table} follow",
+        "step": f"how far a row of {table} lies from the one before it",
+    }
+    return words.get(kind, name)
+
+
 def _tables(publication: Publication) -> dict[str, Any]:
     release, certificate = publication.release, publication.release.certificate
+    links = release.schema.linked
+    misfits = {} if links is None else links.misfits
     columns = [column for table in publication.tables for column in publication.columns(table)]
     return {
         "dataset": certificate.dataset or "a private table",
@@ -119,6 +170,7 @@ def _tables(publication: Publication) -> dict[str, Any]:
                 "rows": f"{table.rows:,}",
                 "seed": table.seed,
                 "rows_estimated": table.rows == release.expected_rows(),
+                **_linking(publication, table),
                 "column_count": len(publication.columns(table)),
                 "columns_of_table": [_column(column) for column in publication.columns(table)],
             }
@@ -131,14 +183,20 @@ def _tables(publication: Publication) -> dict[str, Any]:
                 names(publication.counts), file_names(publication.counts), publication.counts, strict=True
             )
         ],
-        "discovered": ", ".join(certificate.discovered),
+        "several_tables": len(publication.tables) > 1,
+        "discovered": ", ".join(_said_column(release, name) for name in certificate.discovered),
         "invented": ", ".join(column.name for column in columns if column.origin == "invented"),
         "left_out": ", ".join(
-            [*release.schema.ignore, *(name for name, each in release.schema.invented.items() if not each.comes_back)]
+            [
+                *release.schema.ignore,
+                *(f"{name}.{each}" for name, link in release.schema.tables.items() for each in link.ignore),
+                *(name for name, each in release.schema.invented.items() if not each.comes_back),
+            ]
         ),
         "misfits": bool(release.misfits and release.misfits.seen),
         "misfit_columns": [
-            {"column": each.column, "share": each.said} for each in (release.misfits.seen if release.misfits else ())
+            {"column": misfits[each.column].what if each.column in misfits else each.column, "share": each.said}
+            for each in (release.misfits.seen if release.misfits else ())
         ],
     }
 

@@ -10,7 +10,8 @@ import shutil
 import stat
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from hedgerow.publish.documents import PUBLICATION, computed, computed_names, do
 from hedgerow.publish.publication import FORMAT, File, Publication, Table, made_with
 from hedgerow.release.bundle import Release, Trust
 from hedgerow.release.bundle import verify as verify_release
-from hedgerow.release.files import whole_file, whole_folder, write_table
+from hedgerow.release.files import TABLE_SUFFIXES, table_writer, whole_file, whole_folder
 from hedgerow.release.signing import as_pem, check_signature, from_pem, sign
 from hedgerow.schema.spreadsheets import guarded
 
@@ -44,13 +45,15 @@ def write(
     key: Path | None = None,
     translations: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Write a folder that does not exist yet. `given` is a table that the rows drawn here must be the same as.
+    """Write a folder that does not exist yet. `given` is a table that the rows drawn here must be the same as; of
+    linked tables a folder of them.
 
     Returns the names of its files.
     """
     with whole_folder(folder) as partial:
-        for table in publication.tables:
-            _draw(partial, publication, table, given)
+        publication = _draw(partial, publication)
+        for table, path in _given(given, publication):
+            _refuse_other(path, partial, table)
         shutil.copyfile(release, partial / publication.release_file)
         files = {name: _file(partial, name) for name in _data_names(publication)}
         templates = {f"{TRANSLATIONS}/{name}": text.encode() for name, text in (translations or {}).items()}
@@ -76,22 +79,55 @@ def pack(folder: Path, file: Path) -> None:
             packed.writestr(about, (folder / name).read_bytes())
 
 
-def _draw(folder: Path, publication: Publication, table: Table, given: Path | None) -> None:
-    """Both files of a table, from one and the same draw."""
-    release = publication.release
-    for name in (table.csv, table.parquet):
-        drawn = release.batches(table.rows, table.seed)
-        write_table(folder / name, release.encoding.arrow_schema, drawn, None)
+def _draw(folder: Path, publication: Publication) -> Publication:
+    """Both files of every table, from one and the same draw; the publication with the numbers of rows that came."""
+    drawn = dict.fromkeys(publication.tables, 0)
+    with ExitStack() as files:
+        writers = [
+            (table, files.enter_context(table_writer(folder / name, publication.arrow_schema(table))))
+            for table in publication.tables
+            for name in (table.csv, table.parquet)
+        ]
+        for part in publication.drawn():
+            for table, write in writers:
+                write(part[table])
+            for table, rows in part.items():
+                drawn[table] += len(rows)
+    return replace(publication, tables=tuple(replace(table, rows=rows) for table, rows in drawn.items()))
+
+
+def _given(given: Path | None, publication: Publication) -> Iterator[tuple[Table, Path]]:
+    """The files that hold what somebody has drawn before, table by table."""
     if given is None:
         return
-    if given.suffix == ".csv":
-        same = _digest(given) == _digest(folder / table.csv)
+    for table in publication.tables:
+        place = publication.place(table)
+        yield table, given if place is None else table_in(given, place.declared)
+
+
+def table_in(folder: Path, name: str) -> Path:
+    """The file of one of the linked tables in a folder."""
+    for suffix in TABLE_SUFFIXES:
+        if (folder / f"{name}{suffix}").is_file():
+            return folder / f"{name}{suffix}"
+    raise OptionError(
+        "no-such-table-file",
+        f'"{folder}" holds no table of "{name}" ({", ".join(name + suffix for suffix in TABLE_SUFFIXES)}). Linked '
+        "tables are given as the folder that synth or sample wrote. Nothing was written.",
+    )
+
+
+def _refuse_other(path: Path, folder: Path, table: Table) -> None:
+    """Refuse a table that differs from what was drawn."""
+    if path.suffix == ".csv":
+        same = _digest(path) == _digest(folder / table.csv)
     else:
-        same = _same_rows(given, release.batches(table.rows, table.seed))
+        held = _Rows(path)
+        same = all(held.take(part) for part in _batches(folder / table.parquet)) and held.ended
     if not same:
         raise OptionError(
             "not-a-draw",
-            f'"{given}" is not what the release draws here with {table.rows:,} rows and seed {table.seed}, so it was '
+            f'"{path}" is not what the release draws here with {table.rows:,} rows and seed {table.seed}, so it was '
             "not published: it may be another table, changed, or drawn by other versions. Hint: hedgerow sample "
             "draws it anew without paying; --seed names another seed.",
         )
@@ -124,7 +160,7 @@ def verify(folder: Path, trust: Trust) -> tuple[Release, list[str], str | None, 
         return release, confirmed, signer, None
     confirmed.append(_check_documents(folder, publication))
     try:
-        confirmed += [_check_table(folder, publication, table) for table in publication.tables]
+        confirmed += _check_tables(folder, publication)
         confirmed.append(_check_computed(folder, publication))
     except ReleaseError as problem:
         if made_with() == publication.made_with:
@@ -203,20 +239,35 @@ def _check_documents(folder: Path, publication: Publication) -> str:
     return f"{counted(len(written), 'document')} say what the release, the publisher and the ledger say, to the letter"
 
 
-def _check_table(folder: Path, publication: Publication, table: Table) -> str:
-    release = publication.release
-    possible = 0 <= table.rows <= (folder / table.csv).stat().st_size  # a row is a byte at least: no work for nothing
-    spelled = possible and _spelled(release, table) == _digest(folder / table.csv)
-    if not spelled or not _same_rows(folder / table.parquet, release.batches(table.rows, table.seed)):
-        versions = ", ".join(f"{name} {version}" for name, version in publication.made_with.items())
-        raise ReleaseError(
-            "rows-not-confirmed",
-            f'the rows in "{table.csv}" or "{table.parquet}" are not those that the release draws here with seed '
-            f"{table.seed}: rows come out the same {SAME} ({versions}). On those, the table was exchanged or changed; "
-            "elsewhere it cannot be told.",
-        )
-    files = f"{table.csv} and {table.parquet}"
-    return f"{table.rows:,} rows of {files} were drawn again with seed {table.seed}: the same (to be expected {SAME})"
+def _check_tables(folder: Path, publication: Publication) -> list[str]:
+    """Draw all tables again, beside the files that hold them."""
+    for table, same in _drawn_again(folder, publication).items():
+        if not same:
+            versions = ", ".join(f"{name} {version}" for name, version in publication.made_with.items())
+            raise ReleaseError(
+                "rows-not-confirmed",
+                f'the rows in "{table.csv}" or "{table.parquet}" are not those that the release draws here with seed '
+                f"{table.seed}: rows come out the same {SAME} ({versions}). On those, the table was exchanged or "
+                "changed; elsewhere it cannot be told.",
+            )
+    return [
+        f"{table.rows:,} rows of {table.csv} and {table.parquet} were drawn again with seed {table.seed}: the same (to "
+        f"be expected {SAME})"
+        for table in publication.tables
+    ]
+
+
+def _drawn_again(folder: Path, publication: Publication) -> dict[Table, bool]:
+    """Whether the files of each table hold what is drawn; of the first that does not it is known, of others maybe."""
+    for table in publication.tables:
+        if not 0 <= table.rows <= (folder / table.csv).stat().st_size:  # a row is a byte at least: no work for nothing
+            return {table: False}
+    held = {table: _Files(folder, publication, table) for table in publication.tables}
+    for part in publication.drawn():
+        for table, rows in part.items():
+            if not held[table].take(rows):
+                return {table: False}
+    return {table: files.ended for table, files in held.items()}
 
 
 def _check_computed(folder: Path, publication: Publication) -> str:
@@ -231,15 +282,28 @@ def _check_computed(folder: Path, publication: Publication) -> str:
     return f"{listing(made)}: what the release says, to the letter"
 
 
-def _spelled(release: Release, table: Table) -> str:
-    """The SHA-256 of the CSV file of a table, which is not written."""
-    import pyarrow.csv
+class _Files:
+    """The two files of a table, held against rows that are drawn again, some at a time."""
 
-    sink = _Hashing()
-    with pyarrow.csv.CSVWriter(sink, guarded(release.encoding.arrow_schema.empty_table()).schema) as writer:
-        for batch in release.batches(table.rows, table.seed):
-            writer.write_table(guarded(batch))
-    return sink.digest.hexdigest()
+    def __init__(self, folder: Path, publication: Publication, table: Table):
+        import pyarrow.csv
+
+        self._csv, self._rows, self._left = folder / table.csv, _Rows(folder / table.parquet), table.rows
+        self._spelled = _Hashing()
+        schema = guarded(publication.arrow_schema(table).empty_table()).schema
+        self._writer = pyarrow.csv.CSVWriter(self._spelled, schema)
+
+    def take(self, part: pa.Table) -> bool:
+        """Whether these are the rows that come next."""
+        self._writer.write_table(guarded(part))
+        self._left -= len(part)
+        return self._left >= 0 and self._rows.take(part)
+
+    @property
+    def ended(self) -> bool:
+        """Whether there are no more of them, and all were spelled as in the CSV file."""
+        self._writer.close()
+        return self._left == 0 and self._rows.ended and self._spelled.digest.hexdigest() == _digest(self._csv)
 
 
 class _Hashing(io.RawIOBase):
@@ -257,49 +321,66 @@ class _Hashing(io.RawIOBase):
         return len(data)
 
 
-def _same_rows(path: Path, drawn: Iterator[pa.Table]) -> bool:
-    """Whether a Parquet or Arrow file holds the rows that are drawn, some at a time."""
-    import pyarrow as pa
+class _Rows:
+    """The rows of a Parquet or Arrow file, held against others some at a time."""
 
-    with suppress(pa.ArrowException, OSError):
-        held = _batches(path)
-        rest = next(held, None)
-        for part in drawn:
+    def __init__(self, path: Path):
+        self._held = _batches(path)
+        self._rest: pa.Table | None = None
+
+    def take(self, part: pa.Table) -> bool:
+        """Whether these are the rows that come next; a file that cannot be read holds none."""
+        import pyarrow as pa
+
+        with suppress(pa.ArrowException, OSError):
             while len(part):
-                if rest is None or rest.schema.names != part.schema.names:
+                if not self._rest:
+                    self._rest = next(self._held, None)
+                if self._rest is None or self._rest.schema.names != part.schema.names:
                     return False
-                size = min(len(part), len(rest))
+                size = min(len(part), len(self._rest))
                 ours = part.slice(0, size).replace_schema_metadata(None)
-                theirs = pa.Table.from_batches([rest.slice(0, size)]).cast(ours.schema)  # Parquet has no seconds
-                if not ours.equals(theirs):
+                if not ours.equals(self._rest.slice(0, size).cast(ours.schema)):  # Parquet has no seconds
                     return False
-                part = part.slice(size)
-                rest = rest.slice(size) if size < len(rest) else next(held, None)
-        return rest is None
-    return False
+                part, self._rest = part.slice(size), self._rest.slice(size)
+            return True
+        return False
+
+    @property
+    def ended(self) -> bool:
+        return not self._rest and next(self._held, None) is None
 
 
-def _batches(path: Path) -> Iterator[pa.RecordBatch]:
+def _batches(path: Path) -> Iterator[pa.Table]:
+    """What a Parquet or Arrow file holds, without empty parts."""
     import pyarrow as pa
     import pyarrow.parquet
 
     if path.suffix == ".parquet":
         with pyarrow.parquet.ParquetFile(path) as file:
-            yield from (batch for batch in file.iter_batches() if len(batch))
+            yield from (pa.Table.from_batches([batch]) for batch in file.iter_batches() if len(batch))
     else:
         with pa.ipc.open_file(path) as file:
-            yield from (batch for batch in map(file.get_batch, range(file.num_record_batches)) if len(batch))
+            held = map(file.get_batch, range(file.num_record_batches))
+            yield from (pa.Table.from_batches([batch]) for batch in held if len(batch))
 
 
-def rows_of(path: Path, release: Release) -> int:
-    """How many rows a table holds that Hedgerow wrote."""
+def as_many_rows(publication: Publication, given: Path) -> Publication:
+    """A publication with as many rows as a table that was drawn before holds; of linked tables, as their root does."""
+    first, path = next(_given(given, publication))
+    rows = rows_of(path, publication.arrow_schema(first))
+    return replace(publication, tables=(replace(first, rows=rows), *publication.tables[1:]))
+
+
+def rows_of(path: Path, schema: pa.Schema) -> int:
+    """How many rows a table of these columns holds that Hedgerow wrote."""
     import pyarrow as pa
     import pyarrow.csv
 
     try:
         if path.suffix != ".csv":
             return sum(len(batch) for batch in _batches(path))
-        names = guarded(release.encoding.arrow_schema.empty_table()).column_names
+        names = guarded(schema.empty_table()).column_names
         parsed = pyarrow.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False)
         as_text = pyarrow.csv.ConvertOptions(column_types={name: pa.string() for name in names})
         with pyarrow.csv.open_csv(path, parse_options=parsed, convert_options=as_text) as lines:

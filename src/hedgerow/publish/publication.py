@@ -10,14 +10,19 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from hedgerow.errors import ReleaseError
 from hedgerow.publish.counts import of
 from hedgerow.publish.publisher import Publisher
 from hedgerow.release.certificate import versions
+from hedgerow.release.linked import LinkedRelease
 from hedgerow.schema.spreadsheets import guarded, guarded_name
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from hedgerow.release.bundle import Release
     from hedgerow.schema import Schema
     from hedgerow.schema.encoding import Encoding
@@ -53,6 +58,30 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where a table stands among linked ones."""
+
+    declared: str
+    """What the schema calls it."""
+    key: str | None
+    """The column that names its rows, if one does."""
+    link: str | None
+    """The column that names a row of the table above it; the root has none."""
+    above: Table | None
+    most: int
+    """Rows of it that hang on one row of the table above it, at most."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A column of a table that names rows of another one, and the key that it holds."""
+
+    column: str
+    table: Table
+    key: str
+
+
+@dataclass(frozen=True)
 class Column:
     """A column as it stands in the files: its name in a CSV file, its type, and what can be in it."""
 
@@ -68,7 +97,7 @@ class Column:
     missing: Mapping[str, str]
     """Marks that stand for a missing value, and what they say."""
     origin: str
-    """declared, discovered, or invented."""
+    """declared, discovered, invented, or made anew."""
 
 
 @dataclass(frozen=True)
@@ -92,12 +121,61 @@ class Publication:
         return re.sub("[^a-z0-9]+", "-", said.lower()).strip("-")
 
     def columns(self, table: Table) -> tuple[Column, ...]:
-        """The columns of one of the tables."""
+        """The columns of one of the tables, as they stand in its files."""
         return self._columns[table.name]
+
+    def place(self, table: Table) -> Place | None:
+        """Where one of the tables stands among those that are linked; None where there is one alone."""
+        return self._places.get(table.name)
+
+    def reference(self, table: Table) -> Reference | None:
+        """Where the rows of one of the tables link to."""
+        place = self.place(table)
+        if place is None or place.above is None:
+            return None
+        there = self._places[place.above.name]
+        assert place.link is not None
+        assert there.key is not None
+        return Reference(place.link, place.above, there.key)
+
+    def drawn(self) -> Iterator[dict[Table, pa.Table]]:
+        """The rows of all tables, some at a time."""
+        first = self.tables[0]
+        if isinstance(self.release, LinkedRelease):
+            for part in self.release.families(first.rows, first.seed):
+                yield {table: part[self._places[table.name].declared] for table in self.tables}
+        else:
+            yield from ({first: part} for part in self.release.batches(first.rows, first.seed))
+
+    def arrow_schema(self, table: Table) -> pa.Schema:
+        """The columns of a table's files and their types."""
+        place = self.place(table)
+        if place is not None and isinstance(self.release, LinkedRelease):
+            return self.release.arrow_schemas[place.declared]
+        return self.release.encoding.arrow_schema
+
+    @cached_property
+    def _places(self) -> dict[str, Place]:
+        links = self.release.schema.linked
+        if links is None:
+            return {}
+        tables = dict(zip(links.names, self.tables, strict=True))
+        return {
+            table.name: Place(name, link.key, link.link, tables.get(link.parent or ""), link.max_per_parent)
+            for name, table in tables.items()
+            for link in [links.links[name]]
+        }
 
     @cached_property
     def _columns(self) -> dict[str, tuple[Column, ...]]:
-        return {table.name: tuple(_columns(self.release.encoding, self.release.schema)) for table in self.tables}
+        found = {}
+        for table in self.tables:
+            place = self.place(table)
+            schema = self.release.schema if place is None else self.release.schema.table(place.declared)
+            encoding = self.release.encoding if place is None else schema.encoding()
+            ids = () if place is None else _ids(place)
+            found[table.name] = (*ids, *_columns(encoding, schema))
+        return found
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -113,10 +191,14 @@ class Publication:
     @classmethod
     def from_json(cls, data: Mapping[str, Any], release: Release, name: str) -> Publication:
         """As `to_json` wrote it; KeyError, TypeError or an error of ours where it did not."""
+        tables = tuple(Table(str(each["name"]), int(each["rows"]), int(each["seed"])) for each in data["tables"])
+        wanted = 1 if release.schema.linked is None else len(release.schema.linked.names)
+        if len({table.name for table in tables}) != wanted or len(tables) != wanted:
+            raise ReleaseError("publication-tables", "the publication has other tables than the schema of its release.")
         return cls(
             release,
             str(data["release"]),
-            tuple(Table(str(each["name"]), int(each["rows"]), int(each["seed"])) for each in data["tables"]),
+            tables,
             Publisher.of(data["publisher"], name),
             data["ledger"],
             {str(name): str(version) for name, version in data["made_with"].items()},
@@ -127,6 +209,37 @@ class Publication:
 def made_with() -> dict[str, str]:
     """Versions and platform: what rows that are drawn again may depend on."""
     return {**versions(), "platform": f"{platform.system()} {platform.machine()}".strip()}
+
+
+def tables_of(release: Release, stem: str, rows: int, seed: int) -> tuple[Table, ...]:
+    """The tables that a release draws, before anybody counted how many rows hang on those of the root.
+
+    Files of linked tables are called as the schema calls the tables, in letters that every file system has.
+    """
+    links = release.schema.linked
+    if links is None:
+        return (Table(stem, rows, seed),)
+    taken: dict[str, Table] = {}
+    for name in links.names:
+        plain = re.sub("[^A-Za-z0-9_-]+", "-", name).strip("-") or "table"
+        free = next(each for each in _numbered(plain) if each.lower() not in taken)
+        taken[free.lower()] = Table(free, rows if name == links.root else 0, seed)
+    return tuple(taken.values())
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    yield from (f"{name}-{number}" for number in count(2))
+
+
+def _ids(place: Place) -> Iterator[Column]:
+    """The columns of linked tables that say which row is meant."""
+    said = {place.key: "Key: a number for each row, made anew; it tells rows apart and says nothing else."}
+    if place.above is not None:
+        said[place.link] = f"Link: the number of the row of {place.above.name} that this row belongs to."
+    for name, about in said.items():
+        if name is not None:
+            yield Column(name, guarded_name(name), "integer", about, (), None, None, {}, "made anew")
 
 
 def _columns(encoding: Encoding, schema: Schema) -> Iterator[Column]:

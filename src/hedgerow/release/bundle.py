@@ -22,12 +22,14 @@ import numpy.typing as npt
 from hedgerow.coded.domain import CodedTable, Counts, Domain, Marginal
 from hedgerow.coded.joining import Join
 from hedgerow.coded.measurement import Answer, Measurement, Noise
-from hedgerow.coded.query import MarginalQuery, Query, TreeQuery
+from hedgerow.coded.query import InteractionQuery, MarginalQuery, Measurable, TreeQuery
 from hedgerow.errors import OptionError, ReleaseError, listing, suggestion
 from hedgerow.models import read as read_model
 from hedgerow.models import refuse_unreadable
+from hedgerow.models.interactions import in_counts
 from hedgerow.models.matching import Totals, split
 from hedgerow.models.model import BLOCK_ROWS, HELD, Model, State, block_rng, block_sizes
+from hedgerow.models.rows import CountedRows, Recounted
 from hedgerow.models.stored import MEMORY, MOST_CELLS, Allowance, Stored
 from hedgerow.release import archive, editions
 from hedgerow.release.certificate import Certificate, check
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from hedgerow.answers.asking import Answers, Asking
+    from hedgerow.release.counts import NamedTable
     from hedgerow.release.demand import Demand
     from hedgerow.schema import Encoding, Schema
     from hedgerow.schema.weight import Weight
@@ -155,6 +158,13 @@ class Release:
         asked = zip(self.certificate.charges, self.answers, strict=True)
         return [each for charge, answer in asked if charge.purpose != "look" for each in answer.measurements]
 
+    @cached_property
+    def counted(self) -> list[Measurement]:
+        """The same as noisy counts: interactions as the tables that they come to, with the noise of a cell."""
+        if not any(isinstance(each.query, InteractionQuery) for each in self.measurements):
+            return self.measurements
+        return in_counts(self.encoding.domain, self.measurements)
+
     @property
     def misfits(self) -> Misfits | None:
         """What the first look found, where the run took one."""
@@ -196,6 +206,11 @@ class Release:
         return said
 
     @property
+    def parts(self) -> int:
+        """What one of those who are counted weighs in the counts of the release."""
+        return 1
+
+    @property
     def estimated_rows(self) -> int:
         """The noisy estimate of the number of rows; at most `DOUBTFUL_ROWS` where that is mostly noise."""
         if self.schema.totals:
@@ -206,7 +221,7 @@ class Release:
     @property
     def rows_are_noise(self) -> bool:
         """Whether the best sum of noisy counts is off by more than half of the estimated number of rows."""
-        errors = [math.sqrt(measurement.query.cells) * measurement.std for measurement in self.measurements]
+        errors = [math.sqrt(measurement.query.cells) * measurement.std for measurement in self.counted]
         return bool(errors) and min(errors) > self.model.total / 2
 
     @property
@@ -310,6 +325,10 @@ class Release:
         written = [self.encoding.read_back(part) for part in self._plain(min(rows, BLOCK_ROWS), seed, 0)]
         return {name: np.concatenate([part[name] for part in written]) for name in self.encoding.domain.names}
 
+    def recounted(self, rows: int, seed: int) -> Recounted:
+        """The rows of a draw's first block, to be counted as the private ones were."""
+        return CountedRows(self.written(rows, seed), self.model.total)
+
     def sample(self, rows: int | None = None, seed: int = 0, *, where: str | None = None) -> pa.Table:
         """An Arrow table of `rows` synthetic rows (default: the noisy estimate of how many there are).
 
@@ -378,11 +397,20 @@ class Release:
         marginal = self.model.domain.marginal(attributes)
         measured = [
             measurement.std
-            for measurement in self.measurements
+            for measurement in self.counted
             if measurement.kept is None and measurement.query.description.keys() == {"attributes", "cells"}
             if measurement.query.attributes == marginal
         ]
         return ModelAnswer(marginal, self.model.marginal(marginal), min(measured, default=None))
+
+    def counts(self, columns: Sequence[str], ask: Mapping[str, Any] | None = None) -> NamedTable:
+        """The counts over some columns as `residual` measured them, each with the std of its noise.
+
+        `ask` says what is wanted of a column beyond each value ({"age": "prefixes"}); by default what was asked for.
+        """
+        from hedgerow.release.counts import named_table
+
+        return named_table(self, columns, ask)
 
     def ask(self, question: str, level: float = 0.9, population: bool = False) -> Answers:
         """Answers to a SELECT, or to several that semicolons part: see docs/use/ask.md.
@@ -627,6 +655,9 @@ def _measurement_to_json(measurement: Measurement, arrays: list[npt.NDArray[Any]
     if isinstance(query, TreeQuery):
         tree = {"splits_on": list(query.splits_on), "label": query.label, "sizes": query.sizes}
         return about | {"tree": tree | {"split": store(query.split), "child": store(query.child)}}
+    if isinstance(query, InteractionQuery):
+        matrices = [store(None if matrix is None else matrix.reshape(-1)) for matrix in query.matrices]
+        return about | {"interaction": {"sizes": query.sizes, "matrices": matrices}}
     marginal: dict[str, Any] = {"sizes": query.sizes, "levels": [store(level) for level in query.levels]}
     if any(query.joins):
         marginal["axes"] = [
@@ -647,14 +678,21 @@ def _measurement_from_json(data: Mapping[str, Any], array: Any) -> Measurement:
             )
         return found
 
-    query: Query
-    sizes = data["tree" if "tree" in data else "marginal"]["sizes"]
+    query: Measurable
+    sizes = data[next(kind for kind in ("tree", "interaction", "marginal") if kind in data)]["sizes"]
     if not isinstance(sizes, dict) or not all(type(size) is int and 0 < size <= MOST_CELLS for size in sizes.values()):
         raise ReleaseError("answer-query", "a query of the release speaks of attributes that have no size.")
     if "tree" in data:
         tree = data["tree"]
         names = tuple(tree["splits_on"])
         query = TreeQuery(Domain.of(sizes), names, line(tree["split"], "<i4"), line(tree["child"]), tree["label"])
+    elif "interaction" in data:
+        matrices = {
+            name: line(number).reshape(-1, sizes[name])
+            for name, number in zip(sizes, data["interaction"]["matrices"], strict=True)
+            if number is not None
+        }
+        query = InteractionQuery(Domain.of(sizes), tuple(sizes), matrices)
     else:
         marginal = data["marginal"]
         joins = {

@@ -489,7 +489,8 @@ def _check_measurement(
         raise ReleaseError("charge-other-queries", f"charge {number} does not describe the queries that were answered.")
     if measurement.values.dtype != "int64":
         raise ReleaseError("charge-answers-not-whole", f"charge {number} has answers that are not whole numbers.")
-    same = math.isclose(measurement.noise.scale, charge.scale / weight, rel_tol=1e-12)
+    reach = measurement.query.reach("l2" if charge.mechanism == "gaussian" else "l1")
+    same = math.isclose(measurement.noise.scale, charge.scale * reach / weight, rel_tol=1e-12)
     if measurement.noise.kind != charge.mechanism or not same:
         raise ReleaseError("charge-other-noise", f"charge {number} paid for other noise than its answers state.")
 

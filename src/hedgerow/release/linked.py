@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 import numpy as np
 import pyarrow as pa
 
-from hedgerow.coded.domain import CodedTable, Codes, IntArray
+from hedgerow.coded.domain import CodedTable, Codes, Counts, IntArray
+from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import OptionError, ReleaseError
 from hedgerow.models.linked import Chain, LinkedModel
 from hedgerow.models.model import block_rng
+from hedgerow.models.rows import CountedRows, Recounted
 from hedgerow.models.stored import Allowance
 from hedgerow.release.bundle import MOST_ROWS, Release
 from hedgerow.release.files import table_writer
@@ -66,7 +68,6 @@ class LinkedRelease(Release):
 
     @property
     def parts(self) -> int:
-        """What a unit weighs in the counts of the release."""
         return self.schema.max_rows_per_person
 
     @property
@@ -102,6 +103,9 @@ class LinkedRelease(Release):
             block = _Block(self, min(BLOCK_UNITS, wanted - begin), block_rng(seed, number), number)
             yield from block.tables()
 
+    def recounted(self, rows: int, seed: int) -> Recounted:
+        return CountedUnits(self, min(rows, BLOCK_UNITS), seed)
+
     @cached_property
     def arrow_schemas(self) -> dict[str, pa.Schema]:
         """Of each table as it is drawn."""
@@ -120,7 +124,8 @@ class LinkedRelease(Release):
 
     def _refuse(self, what: str) -> NoReturn:
         raise OptionError(
-            "not-of-linked-tables", f"{what} is not there for releases of linked tables yet; sample and verify are."
+            "not-of-linked-tables",
+            f"{what} is not there for releases of linked tables yet; sample, verify and publish are.",
         )
 
     def ask(self, *_: Any, **__: Any) -> NoReturn:
@@ -140,6 +145,74 @@ class LinkedRelease(Release):
 
     def batches(self, *_: Any, **__: Any) -> NoReturn:
         self._refuse("batches")
+
+
+class CountedUnits:
+    """Linked tables as they were drawn, with rows that weigh what those of a private unit do (`models.rows.Recounted`).
+
+    They answer about the columns of one table, and how many rows hang on a row is one of them.
+    """
+
+    def __init__(self, release: LinkedRelease, units: int, seed: int):
+        assert release.schema.linked is not None
+        self._links = release.schema.linked
+        self._encodings = {name: release.schema.table(name).encoding() for name in self._links.names}
+        self._scale = release.model.total / max(1, units * release.parts)
+        held: dict[str, dict[int, list[CodedTable]]] = {name: {} for name in self._links.names}
+        for part in release.families(units, seed):
+            owners: dict[str, IntArray] = {}
+            for name in part:
+                owners[name] = self._owners(name, part, owners)
+                weights = release.parts // np.bincount(owners[name])[owners[name]]
+                coded = self._coded(release, name, part)
+                for weight in np.unique(weights).tolist():
+                    here = np.flatnonzero(weights == weight)
+                    found = {each: codes[here] for each, codes in coded.items()}
+                    held[name].setdefault(weight, []).append(found)
+        self._tables = {
+            name: {
+                weight: {each: np.concatenate([some[each] for some in parts]) for each in parts[0]}
+                for weight, parts in by_weight.items()
+            }
+            for name, by_weight in held.items()
+        }
+
+    def _owners(self, name: str, part: Mapping[str, pa.Table], owners: Mapping[str, IntArray]) -> IntArray:
+        """The unit of each row."""
+        if name == self._links.root:
+            return np.arange(len(part[name]))
+        return owners[self._links.parent(name)][self._parents(name, part)]
+
+    def _parents(self, name: str, part: Mapping[str, pa.Table]) -> IntArray:
+        """The place of the row that each row links to; keys are given in order."""
+        above, link = self._links.parent(name), self._links.links[name].link
+        keys = part[above].column(self._links.links[above].key)
+        links: IntArray = part[name].column(link).to_numpy()
+        return links - keys[0].as_py() if len(links) else links
+
+    def _coded(self, release: LinkedRelease, name: str, part: Mapping[str, pa.Table]) -> CodedTable:
+        own = self._encodings[name].read_back(part[name])
+        found: CodedTable = {f"{name}.{each}": codes for each, codes in own.items()}
+        for child in self._links.children(name):
+            column = rows_of(name, child)
+            numbers = pa.array(np.bincount(self._parents(child, part), minlength=len(part[name])))
+            (codes,) = release.encoding.declared[column].encode(numbers).codes
+            (attribute,) = release.encoding.attributes_of(column)
+            found[attribute] = codes.astype(release.encoding.domain[attribute].dtype)
+        return found
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(name for held in self._tables.values() for coded in held.values() for name in coded)
+
+    def answers(self, queries: Sequence[MarginalQuery]) -> Iterator[Counts]:
+        for query in queries:
+            table = next((name.partition(".")[0] for name in query.sizes), self._links.root)
+            answer: Counts = np.zeros(query.cells)
+            for weight, coded in self._tables[table].items():
+                rows = CountedRows(coded, len(next(iter(coded.values()))))
+                answer += weight * self._scale * next(rows.answers([query]))
+            yield answer
 
 
 def write_tables(folder: Path, release: LinkedRelease, rows: int | None, seed: int, *, replace: bool) -> dict[str, int]:

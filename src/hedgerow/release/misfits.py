@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 from hedgerow.coded.measurement import Measurement
 
 CLEARLY = 3.0
 """Standard deviations of its noise by which a share must exceed what it is compared with."""
+FALSE_ALARM = 1e-3
+"""How often a run in which everything fits may say of any column that something does not."""
 
 
 @dataclass(frozen=True)
@@ -55,5 +58,8 @@ class Misfits:
 
     @property
     def seen(self) -> list[Misfit]:
-        """The columns whose share stands out of its noise, the largest first."""
-        return sorted((each for each in self.columns if each.surely > 0), key=lambda each: -each.share)
+        """The columns whose share stands out of its noise, the largest first. The more columns, the farther out."""
+        if not self.columns:
+            return []
+        farther = max(CLEARLY, NormalDist().inv_cdf(1 - FALSE_ALARM / len(self.columns)))
+        return sorted((each for each in self.columns if each.share > farther * each.std), key=lambda each: -each.share)

@@ -306,6 +306,8 @@ class Checked:
             table = table.read_all()  # a reader can be read once, a discovery needs several passes
         if self.schema.linked is None:
             engine: Engine = open_engine(table, self.schema.written, memory=run.progress.limits.memory)
+            if place := getattr(engine, "place", None):
+                run.progress.say(place)
         else:
             engine = open_tables(table, self.schema, memory=run.progress.limits.memory)
         self.schema.check_header(engine.header(), described(table))

@@ -374,7 +374,7 @@ class Schema(BaseModel):
         if self.linked is not None:
             raise SchemaError(
                 "not-for-linked-tables",
-                f"{what} is not there for linked tables yet; synth, sample, verify and evaluate are.",
+                f"{what} is not there for linked tables yet; synth, sample, verify, evaluate and publish are.",
             )
         return self
 

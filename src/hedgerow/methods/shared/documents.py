@@ -19,6 +19,15 @@ def read_list(value: Any, what: str) -> list[Any]:
     return list(value)
 
 
+def read_mapping(value: Any, what: str) -> dict[str, Any]:
+    """The keys of an option; text names the file that holds them."""
+    if isinstance(value, str):
+        value = _from_file(Path(value), what)
+    if not isinstance(value, Mapping):
+        raise OptionError("not-a-mapping", f"{what} must have keys, one for each column.")
+    return {str(key): held for key, held in value.items()}
+
+
 def read_names(value: Any, what: str) -> tuple[str, ...]:
     """A list of names; text names one, or several with commas between them."""
     given = [name.strip() for name in value.split(",")] if isinstance(value, str) else value

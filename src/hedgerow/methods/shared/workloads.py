@@ -38,6 +38,13 @@ def read_workload(value: Any) -> str | Listed:
     return tuple((tuple(columns), weight) for columns, weight in entries)
 
 
+def listed_workload(workload: str | Listed) -> str | Listed:
+    """A workload whose file was read: a release then says what it holds, and not what it was called."""
+    if not isinstance(workload, str) or workload.isdigit():
+        return workload
+    return tuple((tuple(columns), weight) for columns, weight in _entries(Path(workload)))
+
+
 def workload_of(curator: Curator, workload: str | Listed, target: str = "") -> Workload:
     """All marginals of a degree (1, 2, 3 …) or those of a list or file, those with the target column weighing more.
 
@@ -132,6 +139,10 @@ def stood_for(columns: Mapping[str, Marginal], marginals: Sequence[Marginal]) ->
 
 
 def _from_file(path: Path, domain: Domain, columns: Mapping[str, Marginal]) -> Workload:
+    return _weighted(_entries(path), domain, columns)
+
+
+def _entries(path: Path) -> list[tuple[Sequence[str], float]]:
     """A YAML or JSON list: each entry a list of columns, or {columns: […], weight: 2}."""
     import yaml
 
@@ -146,7 +157,7 @@ def _from_file(path: Path, domain: Domain, columns: Mapping[str, Marginal]) -> W
     if not isinstance(entries, list) or not entries:
         raise OptionError("bad-workload", f'the workload file "{path}" must hold a list of marginals.')
     where = f'the workload file "{path}"'
-    return _weighted([_entry(entry, where, number) for number, entry in enumerate(entries, start=1)], domain, columns)
+    return [_entry(entry, where, number) for number, entry in enumerate(entries, start=1)]
 
 
 def _weighted(

@@ -16,7 +16,7 @@ import numpy as np
 
 from hedgerow.coded.domain import Counts, Domain, Marginal, Support
 from hedgerow.coded.measurement import Measurement, estimated_total
-from hedgerow.coded.query import MarginalQuery
+from hedgerow.coded.query import InteractionQuery, MarginalQuery
 from hedgerow.errors import HedgerowError, LimitError
 from hedgerow.models.graphical import mirror, proximal
 from hedgerow.models.graphical.junction import Plan, plan
@@ -143,8 +143,10 @@ def loss(model: GraphicalModel, measurements: Sequence[Measurement]) -> float:
 def counts_every_row(measurement: Measurement) -> bool:
     """Whether its noisy counts add up to an estimate of the total: no row left out, no cell withheld."""
     query = measurement.query
-    return measurement.kept is None and (
-        not isinstance(query, MarginalQuery) or query.blocks is None or int(query.blocks.min()) >= 0
+    return (
+        measurement.kept is None
+        and not isinstance(query, InteractionQuery)
+        and (not isinstance(query, MarginalQuery) or query.blocks is None or int(query.blocks.min()) >= 0)
     )
 
 

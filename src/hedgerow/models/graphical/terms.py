@@ -19,13 +19,15 @@ import numpy as np
 from hedgerow import _model
 from hedgerow.coded.domain import Counts, IntArray
 from hedgerow.coded.measurement import Measurement
-from hedgerow.coded.query import MarginalQuery
+from hedgerow.coded.query import InteractionQuery, MarginalQuery
 from hedgerow.errors import HedgerowError
 from hedgerow.models.graphical.junction import Layout, Plan
 from hedgerow.models.graphical.noisy import Noisy
 
 LEAST_STD = 1e-3
 """Noise below this is treated as this: a count is a whole number, and weights must stay finite."""
+SINGULAR = 1e-9
+"""Of the largest singular value: a direction that a combination of counts does not tell."""
 MOST_ROTATED, MOST_DENSE = 1024, 1 << 24
 """Queries or cells, and entries of the matrix, up to which linear queries are rotated: seconds, and some hundred MB."""
 
@@ -73,6 +75,43 @@ class Linear:
         return found
 
 
+class Interaction:
+    """A matrix for each axis, applied one after the other; without one, counts less their mean along the axis."""
+
+    def __init__(self, shape: tuple[int, ...], matrices: Sequence[Counts | None]):
+        self._shape = shape
+        self._matrices = list(matrices)
+        self._squares = [
+            (1 - 2 / size) * np.eye(size) + 1 / size**2 if matrix is None else matrix**2
+            for matrix, size in zip(matrices, shape, strict=True)
+        ]
+        self.key: object = object()
+
+    def sums(self, counts: Counts) -> Counts:
+        return _along(counts.reshape(self._shape), self._matrices)
+
+    def spread(self, multipliers: Counts) -> Counts:
+        """The transpose of `sums`."""
+        sizes = [
+            size if matrix is None else len(matrix) for matrix, size in zip(self._matrices, self._shape, strict=True)
+        ]
+        turned = [None if matrix is None else matrix.T for matrix in self._matrices]
+        return _along(multipliers.reshape(sizes), turned)
+
+    def squared_sums(self, counts: Counts) -> Counts:
+        """Σ weight² · count."""
+        return _along(counts.reshape(self._shape), self._squares)
+
+
+def _along(table: Counts, matrices: Sequence[Counts | None]) -> Counts:
+    for axis, matrix in enumerate(matrices):
+        if matrix is None:
+            table = table - table.mean(axis=axis, keepdims=True)
+        else:
+            table = np.moveaxis(np.tensordot(matrix, table, axes=(1, axis)), 0, axis)
+    return np.ascontiguousarray(table).reshape(-1)
+
+
 @dataclass(frozen=True, eq=False)
 class Term:
     """Measured values of one marginal, whose cells stand in the kernel's order; without a `map` every cell was."""
@@ -80,7 +119,7 @@ class Term:
     axes: tuple[int, ...]
     values: Counts
     precision: float | Counts
-    map: Blocks | Linear | None = None
+    map: Blocks | Linear | Interaction | None = None
     constant: float = 0.0
     """What no counts could explain of the values, ½ Σ residual², set aside beforehand."""
 
@@ -125,7 +164,7 @@ class Terms:
 
     def curvature(self, probabilities: Counts, total: float, answers: Counts) -> Counts:
         """Σ weight² · count of every measured number, in units of its noise: the answers, but for linear maps."""
-        if not any(isinstance(by, Linear) for by, _ in self._mapped):
+        if all(isinstance(by, Blocks) for by, _ in self._mapped):
             return answers
         tails = zip(self._mapped, self._tails(self._cells(probabilities)), strict=True)
         sums = _joined([by.squared_sums(counts) for (by, _), counts in tails])
@@ -189,6 +228,8 @@ def _term(layout: Layout, measurement: Measurement | Noisy) -> Term:
     if isinstance(measurement, Noisy):
         return _noisy_term(layout, measurement)
     query = measurement.query
+    if isinstance(query, InteractionQuery):
+        return _interaction_term(layout, query, measurement)
     if not isinstance(query, MarginalQuery):
         raise HedgerowError(
             "not-a-marginal-query", f"a graphical model answers marginal queries; {query!r} is not one."
@@ -226,6 +267,32 @@ def _noisy_term(layout: Layout, measured: Noisy) -> Term:
     if measured.matrix is None or min(matrix.shape) > MOST_ROTATED or math.prod(matrix.shape) > MOST_DENSE:
         return Term(axes, measured.values, precision, Linear(matrix))
     return _rotated(axes, matrix.toarray() * precision[:, None], measured.values * precision)
+
+
+def _interaction_term(layout: Layout, query: InteractionQuery, measurement: Measurement) -> Term:
+    """An interaction by orthogonal rows along every axis, of the same sum of squares but for a constant."""
+    if any(layout.domain[name].size != size for name, size in query.sizes.items()):
+        raise HedgerowError("another-domain", f"{query!r} was made for another domain than the model's.")
+    order = np.argsort([layout.rank(name) for name in query.attributes])
+    values = np.ascontiguousarray(measurement.dense().reshape(query.shape).transpose(order))
+    matrices: list[Counts | None] = []
+    scale = 1.0
+    for axis, place in enumerate(order):
+        matrix = query.matrices[place]
+        if matrix is None:
+            scale *= query.shape[place]
+            values = values - values.mean(axis=axis, keepdims=True)
+            matrices.append(None)
+            continue
+        left, singular, right = np.linalg.svd(matrix.astype(np.float64), full_matrices=False)
+        kept = singular > SINGULAR * singular[0]
+        scale *= singular[0]
+        values = np.moveaxis(np.tensordot(left[:, kept].T, values, axes=(1, axis)), 0, axis)
+        matrices.append(np.ascontiguousarray(singular[kept, None] / singular[0] * right[kept]))
+    shape = tuple(query.counted.shape[place] for place in order)
+    flat = np.ascontiguousarray(values).reshape(-1) / scale
+    std = max(measurement.std / scale, LEAST_STD)
+    return Term(layout.axes(query.attributes), flat, 1 / std, Interaction(shape, matrices))
 
 
 def _rotated(axes: tuple[int, ...], matrix: Counts, values: Counts) -> Term:

@@ -37,10 +37,7 @@ def open_engine(
         refuse_strip(written)
         if engine_elsewhere(table) is not None:
             return open_elsewhere(table, bounding_key=bounding_key, memory=memory)
-        database = open_database(table, memory)
-        from hedgerow.private.engines.sql.engine import SqlEngine
-
-        return SqlEngine(database, bounding_key=bounding_key, memory=memory)
+        return open_database(table, memory).engine(bounding_key, memory)
     source = open_source(table, written, memory=memory)
     return ArrowEngine(source, bounding_key=bounding_key, memory=memory // 16)
 

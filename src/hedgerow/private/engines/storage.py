@@ -44,7 +44,7 @@ class StoredColumns:
             codes = coded[attribute.name]
             if len(codes) != columns.rows:
                 raise HedgerowError("bad-codes", "columns of a table must have the same length.")
-            _refuse_strange(attribute, codes)
+            refuse_strange(attribute, codes)
             columns._stored[index] = _Given(np.ascontiguousarray(codes, dtype=attribute.dtype))
         return columns
 
@@ -61,7 +61,7 @@ class StoredColumns:
             codes = coded[attribute.name]
             if len(codes) != rows or codes.dtype != attribute.dtype:
                 raise HedgerowError("bad-codes", f'"{attribute.name}" needs {rows} codes of type {attribute.dtype}.')
-            _refuse_strange(attribute, codes)
+            refuse_strange(attribute, codes)
             column.append(codes)
 
     def blocks(self, indices: Sequence[int]) -> Iterator[tuple[list[Codes], int]]:
@@ -199,7 +199,8 @@ def _read_at(file: IO[bytes], offset: int, room: memoryview) -> int:
         return os.preadv(file.fileno(), [room], offset)
 
 
-def _refuse_strange(attribute: Attribute, codes: Codes) -> None:
+def refuse_strange(attribute: Attribute, codes: Codes) -> None:
+    """Who counts trusts codes: they must be below their attribute's size."""
     if len(codes) and (int(codes.min()) < 0 or int(codes.max()) >= attribute.size):
         raise HedgerowError(
             "bad-codes", f'attribute "{attribute.name}" needs one code of 0 … {attribute.size - 1} per row.'

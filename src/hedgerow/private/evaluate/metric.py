@@ -53,7 +53,7 @@ class Figure:
             return "–"
         match self.unit:
             case "percent":
-                return f"{100 * value:.1f} %"
+                return percentage(value)
             case "score":
                 return f"{value:.1f}"
             case "square":

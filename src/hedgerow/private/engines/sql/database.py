@@ -11,7 +11,7 @@ import datetime
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import ibis
 import pyarrow as pa
@@ -20,6 +20,9 @@ from ibis.common.exceptions import IbisError, TableNotFound
 from hedgerow.errors import HedgerowError, TableError
 from hedgerow.private.identity import unnamable
 from hedgerow.private.sources.source import BATCH_ROWS, Source, unique_names, wanted_columns
+
+if TYPE_CHECKING:
+    from hedgerow.private.engines.engine import Engine
 
 _FIRST_DAY, _LAST_DAY = datetime.date(1, 1, 1), datetime.date(9999, 12, 31)
 
@@ -41,6 +44,12 @@ class Database:
             self._backend, self._given = self._open(location, memory)
             self.table = _readable(self._given)
         self._header = unique_names(self.table.columns, self.what)
+
+    def engine(self, bounding_key: bytes | None, memory: int) -> Engine:
+        """What counts the table: rows are coded by SQL, unless the database can run our own code."""
+        from hedgerow.private.engines.sql.engine import SqlEngine
+
+        return SqlEngine(self, bounding_key=bounding_key, memory=memory)
 
     def _open(self, location: str, memory: int) -> tuple[Any, Any]:
         """The ibis backend and the table, from what stands behind the scheme of a URL."""
