@@ -124,7 +124,7 @@ lock:
 	uv pip compile -q pyproject.toml requirements/build.in --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/run.lock
 	uv pip compile -q pyproject.toml requirements/build.in --extra test --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/test.lock
 	uv pip compile -q pyproject.toml requirements/build.in --extra test --extra bench --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/bench.lock
-	uv pip compile -q pyproject.toml requirements/build.in --extra test --extra engines --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/engines.lock
+	uv pip compile -q pyproject.toml requirements/build.in --extra test --extra engines --extra servers --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/engines.lock
 	uv pip compile -q requirements/wheel.in requirements/build.in --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/wheel.lock
 	uv pip compile -q pyproject.toml requirements/lowest.in --resolution lowest-direct --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/lowest.lock
 

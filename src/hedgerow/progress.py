@@ -87,6 +87,17 @@ class Progress:
         self.work.ended_early = self.work.ended_early or fitting < count
         return min(count, fitting)
 
+    @contextmanager
+    def keeping(self, share: float) -> Iterator[None]:
+        """A stretch of work that leaves this share of the work that is left to what follows it."""
+        allowed = self.work.allowed
+        if allowed is not None:
+            self.work.allowed = allowed - int(share * max(0, allowed - self.work.done))
+        try:
+            yield
+        finally:
+            self.work.allowed = allowed
+
     @property
     def ended_early(self) -> bool:
         """Whether a method was told that its time is up."""

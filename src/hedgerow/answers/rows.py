@@ -95,7 +95,7 @@ class ModelRows:
             marginal = self.attributes(columns)
             exact = self._encoding.domain.cells(marginal) <= CELLS
             codes, weights = self._cells(marginal) if exact else self._drawn(marginal)
-            self._known = {key: Rows(self._decoded(codes, key), weights, self._model.total, codes)}
+            self._known = {key: Rows(decoded(self._encoding, codes, key), weights, self._model.total, codes)}
         return self._known[key]
 
     def every_cell(self, marginal: Marginal) -> Rows:
@@ -155,18 +155,20 @@ class ModelRows:
     def _draw(self) -> CodedTable:
         return self._model.draw(DRAWN, block_rng(SEED, 0))
 
-    def _decoded(self, codes: CodedTable, columns: Sequence[str]) -> pa.Table:
-        rng = block_rng(SEED, 1)
-        arrays: dict[str, pa.Array] = {}
-        for block in self._encoding.blocks:
-            if set(block.columns) & set(columns):
-                decoded = block.decode([codes[name] for name in block.names], rng)
-                arrays |= zip(block.columns, decoded, strict=True)
-        unfolded = {
-            name: array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
-            for name, array in arrays.items()
-        }
-        return pa.table(unfolded) if unfolded else pa.table({"": pa.nulls(1)})
+
+def decoded(encoding: Encoding, codes: CodedTable, columns: Sequence[str]) -> pa.Table:
+    """Values of some columns, drawn inside the cells that codes stand for."""
+    rng = block_rng(SEED, 1)
+    arrays: dict[str, pa.Array] = {}
+    for block in encoding.blocks:
+        if set(block.columns) & set(columns):
+            found = block.decode([codes[name] for name in block.names], rng)
+            arrays |= zip(block.columns, found, strict=True)
+    unfolded = {
+        name: array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+        for name, array in arrays.items()
+    }
+    return pa.table(unfolded) if unfolded else pa.table({"": pa.nulls(1)})
 
 
 def _others(shares: Counts, axes: Sequence[int]) -> list[int]:
