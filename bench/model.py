@@ -244,7 +244,8 @@ class Peer:
         )
         times: list[float] = []
 
-        def note(_: Any) -> None:
+        def note(marginals: Any) -> None:
+            self.jax.block_until_ready([factor.values for factor in marginals.tables.values()])
             times.append(time.process_time())
 
         start = time.process_time()
