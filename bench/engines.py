@@ -17,11 +17,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from bench.pages import refill
 from bench.process import in_a_process, needed
 
 ROWS = 10_000_000
 MARGINALS = 32
-PLACES = ("embedded", "DuckDB, read here", "DuckDB, in place", "Spark, in place")
+PLACES = ("embedded", "DuckDB, read here", "DuckDB, in place", "Spark, our kernels", "Spark, by SQL")
 GENEROUS = 4 << 30
 ONE_CORE = "--master local[1] --driver-memory 4g --conf spark.sql.shuffle.partitions=8 --conf spark.ui.enabled=false"
 
@@ -69,9 +70,10 @@ def measure(place: str, folder: str) -> dict[str, float]:
 
     begin = _seconds()
     engine = _engine(place, folder)
+    started = _seconds()
     encoding = schema().encoding()
     engine.prepare(encoding)
-    figures = {"prepare": _seconds() - begin}
+    figures = {"start": started - begin, "prepare": _seconds() - started}
     for degree, name in ((2, "pair"), (3, "triple")):
         marginals = list(encoding.domain.marginals(degree))
         queries = [MarginalQuery(encoding.domain, m) for m in marginals[:: len(marginals) // MARGINALS][:MARGINALS]]
@@ -88,26 +90,53 @@ def _engine(place: str, folder: str) -> Any:
     from hedgerow.private.engines.sql.location import open_database
 
     os.environ["PYSPARK_SUBMIT_ARGS"] = f"{ONE_CORE} pyspark-shell"
-    table = {"embedded": f"{folder}/table", "Spark, in place": f"spark://{folder}/table"}
-    url = table.get(place, f"duckdb://{folder}/table.db/people")
-    if place.endswith("in place"):
-        return SqlEngine(open_database(url, GENEROUS), memory=0)
-    return open_engine(url, memory=GENEROUS)
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    if place == "embedded":
+        return open_engine(f"{folder}/table", memory=GENEROUS)
+    url = f"spark://{folder}/table" if place.startswith("Spark") else f"duckdb://{folder}/table.db/people"
+    if place == "Spark, by SQL":
+        return SqlEngine(open_database(url, GENEROUS), memory=GENEROUS, stay=True)
+    return open_engine(url, memory=GENEROUS, stay=place != "DuckDB, read here")
 
 
 def _seconds() -> float:
-    """CPU seconds of this process and of those that it started (Spark's)."""
-    ticks = 0
+    """CPU seconds of this process and of all that it started: Spark's Java, its workers, and what they start."""
+    return seconds_of(family())
+
+
+def family(word: str | None = None, root: int | None = None) -> set[int]:
+    """The processes that one has started (this one, unless another is given), and those that they started.
+
+    With a word, only those that have it in their command line.
+    """
+    parents: dict[int, int] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
-            fields = stat.read_text().rpartition(")")[2].split()
-            if int(fields[1]) == os.getpid():
-                ticks += int(fields[11]) + int(fields[12])
-    return time.process_time() + ticks / os.sysconf("SC_CLK_TCK")
+            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
+    ours = {os.getpid() if root is None else root}
+    while more := {child for child, of in parents.items() if of in ours} - ours:
+        ours |= more
+    return ours if word is None else {each for each in ours if word in _command(each)}
 
 
-def run() -> list[dict[str, Any]]:
-    """One line per place; the embedded engine is the unit."""
+def _command(process: int) -> str:
+    with suppress(OSError):
+        return Path(f"/proc/{process}/cmdline").read_text()
+    return ""
+
+
+def seconds_of(processes: set[int]) -> float:
+    """CPU seconds of some processes, and of those of their children that have ended."""
+    ticks = 0
+    for process in processes - {os.getpid()}:
+        with suppress(OSError):
+            ticks += sum(map(int, Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:15]))
+    own = time.process_time() if os.getpid() in processes else 0.0
+    return own + ticks / os.sysconf("SC_CLK_TCK")
+
+
+def run(places: tuple[str, ...] = PLACES) -> list[dict[str, Any]]:
+    """One line per place; the embedded engine, which is always measured, is the unit."""
     if importlib.util.find_spec("ibis") is None:
         print("hedgerow[engines] is not installed: nothing to compare (make .venv/ready-engines)")
         return []
@@ -116,15 +145,17 @@ def run() -> list[dict[str, Any]]:
     unit: dict[str, float] = {}
     with tempfile.TemporaryDirectory(prefix="hedgerow-bench-") as folder:
         needed(in_a_process("bench.engines", "write", folder, rows))
-        for place in PLACES:
+        for place in dict.fromkeys((PLACES[0], *places)):
             if place.startswith("Spark") and not (shutil.which("java") and importlib.util.find_spec("pyspark")):
                 print("Spark is left out: it needs Java and pyspark")
                 continue
             figures = needed(in_a_process("bench.engines", "measure", place, folder))
-            unit = unit or figures
+            unit = unit or dict(figures)
             lines.append(
                 {
-                    "what": f"{place}, {rows:,} × 20",
+                    "what": place,
+                    "rows": rows,
+                    "start_cpu_s": figures.pop("start"),
                     "prepare_cpu_s": figures["prepare"],
                     "cpu_ms_per_pair": figures["pair"],
                     "cpu_ms_per_triple": figures["triple"],
@@ -132,4 +163,16 @@ def run() -> list[dict[str, Any]]:
                 }
             )
             print(lines[-1], file=sys.stderr, flush=True)
+    if rows == ROWS:
+        refill("use/scale.md", "engines", {line["what"]: _line(line) for line in lines})
     return lines
+
+
+def _line(line: dict[str, Any]) -> str:
+    figures = (line["start_cpu_s"], line["prepare_cpu_s"], line["cpu_ms_per_pair"], line["cpu_ms_per_triple"])
+    ratios = (line["ratio_prepare"], line["ratio_pair"], line["ratio_triple"])
+    return f"| {line['what']} | " + " | ".join(f"{figure:,.3g}" for figure in (*figures, *ratios)) + " |"
+
+
+if __name__ == "__main__":
+    run(tuple(sys.argv[1:]) or PLACES)

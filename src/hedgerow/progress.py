@@ -67,6 +67,9 @@ class Progress:
     def warn(self, text: str) -> None:
         """Something that the user should hear while there is still time to stop. It must be public."""
 
+    def say(self, text: str) -> None:
+        """Something that the user may want to know. It must be public."""
+
     def worked(self, units: float) -> None:
         """So much work was done, or is about to be. The units must follow from public quantities."""
         self.work.done += int(units)
@@ -82,6 +85,17 @@ class Progress:
         fitting = max(least, int((self.work.allowed - self.work.done) // each))
         self.work.ended_early = self.work.ended_early or fitting < count
         return min(count, fitting)
+
+    @contextmanager
+    def keeping(self, share: float) -> Iterator[None]:
+        """A stretch of work that leaves this share of the work that is left to what follows it."""
+        allowed = self.work.allowed
+        if allowed is not None:
+            self.work.allowed = allowed - int(share * max(0, allowed - self.work.done))
+        try:
+            yield
+        finally:
+            self.work.allowed = allowed
 
     @property
     def ended_early(self) -> bool:

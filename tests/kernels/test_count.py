@@ -9,7 +9,8 @@ from hedgerow import _count
 from hedgerow.audit.engine import reference_cells
 from hedgerow.coded.domain import Domain
 from hedgerow.coded.query import MarginalQuery, TreeQuery, total_query
-from hedgerow.private.engines.arrow import ArrowEngine, _plan
+from hedgerow.private.engines.arrow import ArrowEngine
+from hedgerow.private.engines.tally import plan
 from hedgerow.private.exact import SparseCounts
 from refusals import refused
 
@@ -77,7 +78,7 @@ def tree_queries(draw, domain):
 def count(domain, coded, queries, dense_cells, threads=1):
     rows = len(next(iter(coded.values())))
     return _count.count(
-        list(coded.values()), rows, [_plan(query, domain, {}) for query in queries], dense_cells, threads
+        list(coded.values()), rows, [plan(query, domain, {}) for query in queries], dense_cells, threads
     )
 
 
@@ -128,7 +129,7 @@ def test_leaves_are_those_that_a_walk_finds(data, table):
     query = data.draw(tree_queries(domain))
     unlabelled = TreeQuery(domain, query.splits_on, query.split, query.child)
     rows = len(next(iter(coded.values())))
-    leaves = _count.find_leaves(list(coded.values()), rows, _plan(unlabelled, domain, {}))
+    leaves = _count.find_leaves(list(coded.values()), rows, plan(unlabelled, domain, {}))
     np.testing.assert_array_equal(leaves, reference_cells(unlabelled, coded))
 
 

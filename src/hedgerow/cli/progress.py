@@ -36,6 +36,10 @@ class TerminalProgress(Progress):
     def warn(self, text: str) -> None:
         warn([text])
 
+    def say(self, text: str) -> None:
+        if not self._quiet:
+            print(text, file=sys.stderr, flush=True)
+
     def step(self, count: int = 1) -> None:
         if self._bar is not None:
             self._bar.advance(self._task, count)

@@ -1,11 +1,11 @@
 """Hedge: measure at the resolution that the budget can pay for, and believe it no more than its noise allows.
 
-A select–measure–generate loop like AIM (McKenna, Mullins, Sheldon, Miklau 2022), with seven changes. Single columns are
+A select–measure–generate loop like AIM (McKenna, Mullins, Sheldon, Miklau 2022), with eight changes. Single columns are
 denoised, those that are nearly functions of each other joined, rare codes merged before anything else; marginals are
 measured in blocks of like mass, so many that noise does not drown them; the fit stays near independent columns where
 the answers are mostly noise; several marginals are measured a round where many are planned; where a model over
-everything at once is small, all of the workload is measured in one go; and where the budget is large, pairs that no
-model can hold are measured last and given to its rows.
+everything at once is small, all of the workload is measured in one go; where the budget is large, pairs that no
+model can hold are measured last and given to its rows; and rows are evened until they have the model's own triples.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ from hedgerow.methods.shared.start import first_measurements, measure_one_ways
 from hedgerow.methods.shared.views import measure, shrunk
 from hedgerow.methods.shared.workloads import closure, workload_of
 from hedgerow.models.consistency import View, consistent
-from hedgerow.models.graphical.estimation import fit, fit_near
+from hedgerow.models.evened import evened
+from hedgerow.models.graphical.estimation import NearFits, fit, fit_near
 from hedgerow.models.graphical.junction import size
 from hedgerow.models.graphical.model import GraphicalModel
 from hedgerow.models.model import Model
@@ -70,6 +71,8 @@ OUTSIDE_SHARE = 0.35
 """The part of the budget for pairs that the model cannot hold."""
 SEGMENTS_SHARE = 0.7
 """The part of the budget for segments, where there are some."""
+SEGMENTS_TIME = 0.5
+"""The part of a limited time that is kept for them."""
 SCORING_SHARE = 0.1
 """What of that finds them."""
 MOST_SCORE_NOISE = 0.005
@@ -101,7 +104,7 @@ class Hedge(Options, Strategy):
     )
     accounting: str = options.accounting()
 
-    relations: ClassVar[int] = 4
+    relations: ClassVar[int] = 12
     about: ClassVar[About] = About(
         name="hedge",
         title="Hedged measurements",
@@ -129,7 +132,8 @@ class Hedge(Options, Strategy):
                 "hedge learns from a public table how segments differ, in the columns beside them, and there is "
                 f"{lacks}. Hint: give --public, or leave out segments.",
             )
-        model = self.modelled(Part(curator, curator.remaining.share(SEGMENTS_SHARE)), progress)
+        with progress.keeping(SEGMENTS_TIME):
+            model = self.modelled(Part(curator, curator.remaining.share(SEGMENTS_SHARE)), progress)
         return with_segments(curator, curator.public, segments, model, progress)
 
     def modelled(self, curator: Curator, progress: Progress) -> Model:
@@ -153,22 +157,24 @@ class Hedge(Options, Strategy):
         if views:
             with progress.phase("measure everything at once"):
                 measured += coarse.measure([MarginalQuery(coarse.domain, v) for v in views], spend=coarse.remaining)
-                model: Model = fit_near(prior, measured, limits=progress.limits)
+                model: GraphicalModel | Adjusted = fit_near(prior, measured, limits=progress.limits)
         else:
+            fits = NearFits(prior, progress.limits)
             rounds = Rounds(
                 coarse,
                 {m: weight for m, weight in closure(workload, coarse.domain).items() if len(m) > 1},
                 prior,
                 measured,
-                lambda last, known, rough: fit_near(prior, known, limits=progress.limits, rough=rough),
+                lambda last, known, rough: fits.fit(known, rough=rough),
                 otherwise=lambda spend: measure_one_ways(coarse, spend),
                 whole=whole,
                 progress=progress,
             )
             model = sized.grown(coarse, rounds, progress)
-        return joins.expand(columns.expand(model, recoding))
+        drawn = evened(model, list(workload.weights), pairs_of(workload.weights))
+        return joins.expand(columns.expand(drawn, recoding))
 
-    def grown(self, curator: Curator, rounds: Rounds, progress: Progress) -> Model:
+    def grown(self, curator: Curator, rounds: Rounds, progress: Progress) -> GraphicalModel | Adjusted:
         """Measure round by round what fits into the model, then what does not; if nothing stands out, go on."""
         pairs = [marginal for marginal in rounds.wanted if len(marginal) == 2]
         reserved = curator.remaining.share(OUTSIDE_SHARE)

@@ -31,7 +31,7 @@ def test_the_embedded_engine_keeps_every_law():
 
 def test_so_does_one_that_reads_a_file_in_small_batches(tmp_path, monkeypatch):
     monkeypatch.setattr("hedgerow.private.sources.source.BATCH_ROWS", 7)
-    monkeypatch.setattr(arrow, "_CELLS_AT_ONCE", 50)
+    monkeypatch.setattr(arrow, "CELLS_AT_ONCE", 50)
     numbers = itertools.count()
 
     def make(table, encoding):

@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, Self
 
-import numpy as np
-
-from hedgerow import _count
-from hedgerow.coded.domain import CodedTable, Codes, Domain, IntArray
+from hedgerow.coded.domain import CodedTable, Codes, Domain
 from hedgerow.coded.joining import Join
 from hedgerow.coded.query import MarginalQuery, Query
 from hedgerow.errors import HedgerowError, LimitError, TableError
 from hedgerow.private.bounding import Holders, Persons, fresh_key, kept_rows
 from hedgerow.private.engines.storage import StoredColumns
+from hedgerow.private.engines.tally import CELLS_AT_ONCE, Answer, Tally, batched
 from hedgerow.private.exact import Exact, ExactCounts, SparseCounts
 from hedgerow.private.sources.source import by_person
 
@@ -30,12 +28,9 @@ MOST_CELLS = 1 << 62
 _ALWAYS_DENSE = 1 << 16
 _NEVER_DENSE = 1 << 24
 _DENSE_PER_ROW = 8
-_CELLS_AT_ONCE = 1 << 18
 _WORTH_A_THREAD = 1 << 20
 IN_MEMORY = 1 << 28
 """Bytes of codes that stay in memory unless another number is given."""
-Answer: TypeAlias = IntArray | tuple[IntArray, IntArray]
-"""Dense counts, or the occupied cells in order and their counts."""
 
 
 class ArrowEngine:
@@ -60,8 +55,13 @@ class ArrowEngine:
     @classmethod
     def from_codes(cls, domain: Domain, columns: CodedTable, *, threads: int | None = None) -> Self:
         """An engine over rows that are coded already: nothing to encode, one row is one person."""
+        return cls.over(StoredColumns.of(domain, columns), threads=threads)
+
+    @classmethod
+    def over(cls, table: StoredColumns, *, threads: int | None = None) -> Self:
+        """An engine over rows that are coded, bounded and stored."""
         engine = cls(None, threads=threads)
-        engine._table = StoredColumns.of(domain, columns)
+        engine._table = table
         return engine
 
     @property
@@ -123,7 +123,7 @@ class ArrowEngine:
     def _answers(self, table: StoredColumns, queries: Sequence[Query]) -> Iterator[Exact[ExactCounts]]:
         """Queries go to the kernel in batches that share a scan, small enough for their answers to stay in cache."""
         dense = most_dense(table.rows)
-        for batch in _batches(queries, dense):
+        for batch in batched(queries, dense, CELLS_AT_ONCE):
             answers = self._count_batch(table, batch, dense)
             answers.reverse()
             while answers:  # an answer that was consumed gives its buffer back before the next batch is counted
@@ -131,17 +131,11 @@ class ArrowEngine:
 
     def _count_batch(self, table: StoredColumns, batch: Sequence[Query], dense: int) -> list[Answer]:
         """Block by block; counts of blocks add up. Joined columns stand behind those of the table."""
-        joins = {join.digest: join for query in batch for join in _joins(query)}
-        places = {digest: len(table.domain) + number for number, digest in enumerate(joins)}
-        plans = [_plan(query, table.domain, places) for query in batch]
-        touched = sorted({table.domain.index(name) for query in batch for name in _names(query)})
-        answers: list[Answer] = []
-        for columns, rows in table.blocks(touched):
-            columns += [self._codes(table, join, columns) for join in joins.values()]
-            threads = self._threads if rows * len(batch) >= _WORTH_A_THREAD else 1
-            counted = _count.count(columns, rows, plans, dense, threads)
-            answers = [_sum(*pair) for pair in zip(answers, counted, strict=True)] if answers else counted
-        return answers
+        tally = Tally(table.domain, batch, dense)
+        for columns, rows in table.blocks(tally.touched):
+            columns += [self._codes(table, join, columns) for join in tally.joins]
+            tally.add(columns, rows, self._threads if rows * len(batch) >= _WORTH_A_THREAD else 1)
+        return tally.answers
 
     def _codes(self, table: StoredColumns, join: Join, columns: Sequence[Codes]) -> Codes:
         """The joined column of a block of rows; kept where all rows are one block."""
@@ -192,56 +186,6 @@ def check_query(query: Query, domain: Domain) -> None:
             f"{query!r} has more than 2^62 cells, which is more than can be numbered. Nothing was counted. "
             "Hint: use fewer attributes, or coarser levels.",
         )
-
-
-def _batches(queries: Sequence[Query], dense_cells: int) -> Iterator[list[Query]]:
-    """Consecutive queries whose dense counts together have at most _CELLS_AT_ONCE cells, or one larger query."""
-    batch: list[Query] = []
-    cells = 0
-    for query in queries:
-        size = min(math.prod(query.shape), dense_cells)
-        if batch and cells + size > _CELLS_AT_ONCE:
-            yield batch
-            batch, cells = [], 0
-        batch.append(query)
-        cells += size
-    if batch:
-        yield batch
-
-
-def _names(query: Query) -> tuple[str, ...]:
-    """The attributes that a query looks at."""
-    if isinstance(query, MarginalQuery):
-        return query.reads
-    return query.splits_on if query.label is None else (*query.splits_on, query.label)
-
-
-def _joins(query: Query) -> list[Join]:
-    return [join for join in query.joins if join is not None] if isinstance(query, MarginalQuery) else []
-
-
-def _sum(first: Answer, second: Answer) -> Answer:
-    """Counts of two sets of rows together."""
-    if isinstance(first, tuple) and isinstance(second, tuple):
-        cells, index = np.unique(np.concatenate([first[0], second[0]]), return_inverse=True)
-        counts: IntArray = np.zeros(len(cells), dtype=np.int64)
-        np.add.at(counts, index, np.concatenate([first[1], second[1]]))
-        return cells, counts
-    assert isinstance(first, np.ndarray)
-    first += second
-    return first
-
-
-def _plan(query: Query, domain: Domain, joined: Mapping[bytes, int]) -> _count.Marginal | _count.Tree:
-    if isinstance(query, MarginalQuery):
-        indices = [
-            domain.index(name) if join is None else joined[join.digest]
-            for name, join in zip(query.attributes, query.joins, strict=True)
-        ]
-        return _count.Marginal(indices, query.shape, query.levels, query.blocks)
-    indices = [domain.index(name) for name in query.splits_on]
-    label = None if query.label is None else domain.index(query.label)
-    return _count.Tree(indices, query.split_sizes, query.split, query.child, query.leaves, label, query.label_size)
 
 
 def _counts(answer: Answer) -> ExactCounts:

@@ -42,7 +42,7 @@ class StoredColumns:
             codes = coded[attribute.name]
             if len(codes) != columns.rows:
                 raise HedgerowError("bad-codes", "columns of a table must have the same length.")
-            _refuse_strange(attribute, codes)
+            refuse_strange(attribute, codes)
             columns._stored[index] = _Given(np.ascontiguousarray(codes, dtype=attribute.dtype))
         return columns
 
@@ -59,7 +59,7 @@ class StoredColumns:
             codes = coded[attribute.name]
             if len(codes) != rows or codes.dtype != attribute.dtype:
                 raise HedgerowError("bad-codes", f'"{attribute.name}" needs {rows} codes of type {attribute.dtype}.')
-            _refuse_strange(attribute, codes)
+            refuse_strange(attribute, codes)
             column.append(codes)
 
     def blocks(self, indices: Sequence[int]) -> Iterator[tuple[list[Codes], int]]:
@@ -187,7 +187,8 @@ class _InFile(_Column):
         return np.memmap(self._file, dtype=self._dtype, mode="r")
 
 
-def _refuse_strange(attribute: Attribute, codes: Codes) -> None:
+def refuse_strange(attribute: Attribute, codes: Codes) -> None:
+    """Who counts trusts codes: they must be below their attribute's size."""
     if len(codes) and (int(codes.min()) < 0 or int(codes.max()) >= attribute.size):
         raise HedgerowError(
             "bad-codes", f'attribute "{attribute.name}" needs one code of 0 … {attribute.size - 1} per row.'

@@ -3,29 +3,43 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
-from typing import Any
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any
 
 import ibis
 import pyarrow as pa
 from py4j.protocol import Py4JError
-from pyspark import SparkConf, SparkContext
+from pyspark import SparkConf, SparkContext, StorageLevel, TaskContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import broadcast
+from pyspark.sql.functions import sum as add_up
+from pyspark.sql.pandas.types import from_arrow_schema
 
+from hedgerow import __version__
 from hedgerow.private.engines.sql.database import Database, count
 from hedgerow.private.engines.sql.spill import SpillFolder
-from hedgerow.private.sources.source import BATCH_ROWS
+from hedgerow.private.sources.source import BATCH_ROWS, wanted_columns
 
+if TYPE_CHECKING:
+    from hedgerow.private.engines.cluster.blocks import Work
+    from hedgerow.private.engines.engine import Engine
+
+warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")  # of what pyspark itself will do one day
 _FEW = 1 << 17
+_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
+Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 class Spark(Database):
     """Where Spark runs, and with what rights, is said by its own configuration (spark-defaults.conf, SPARK_REMOTE)."""
 
     name = "Spark"
+    streams = False
     form = "spark://[CATALOG.][SCHEMA.]TABLE, or with a slash in it spark://PATH of Parquet files"
 
     def _open(self, location: str, memory: int) -> tuple[Any, Any]:
@@ -38,6 +52,11 @@ class Spark(Database):
             return backend, backend.read_parquet(location, table_name=self._next_name())
         schema, _, name = location.rpartition(".")
         return backend, backend.table(name, database=schema or None)
+
+    def engine(self, bounding_key: bytes | None, memory: int, stay: bool) -> Engine:
+        from hedgerow.private.engines.cluster.engine import ClusterEngine
+
+        return ClusterEngine(self, bounding_key=bounding_key, memory=memory, stay=stay)
 
     def exact(self, text: Any) -> Any:
         return text.cast("binary")  # as they lie there: encode() would put one sign for all that is not UTF-8
@@ -66,6 +85,80 @@ class Spark(Database):
         with self.asking():
             self._session.catalog.dropTempView(held.get_name())
 
+    # ------------------------------------------------------------ our own code on the workers
+
+    @cached_property
+    def has_kernels(self) -> bool:
+        """Whether workers have this version of this package, which a small job tells."""
+        try:
+            frame = self._session.range(0, 8, numPartitions=8).mapInArrow(_probing(), "version string")
+            found = {row.version for row in frame.collect()}
+        except PySparkException:  # no Python there, or another one, or no pyarrow
+            return False
+        return found == {__version__}
+
+    @property
+    def buckets(self) -> int:
+        """Over how many buckets persons are spread: Spark's own setting says how many tasks a shuffle is for."""
+        return 4 * int(self._session.conf.get("spark.sql.shuffle.partitions"))
+
+    def rows(self, columns: Sequence[str], person: str | None = None) -> tuple[Any, pa.Schema]:
+        """Columns of the table as a frame, with `person` spelled, and the types to read them as."""
+        with self.asking():
+            table = self.table if person is None else self.naming(person)
+            wanted = table.select(*wanted_columns(columns, self.header(), self.what))
+            return self._session.sql(self._backend.compile(wanted)), wanted.schema().to_pyarrow()
+
+    def mapped(self, frame: Any, work: Work, columns: pa.Schema) -> Any:
+        """A frame of what the work makes of each partition."""
+        with self.asking():
+            return frame.mapInArrow(_numbered(work), from_arrow_schema(columns))
+
+    def shuffled(self, frame: Any, column: str, tasks: int | None = None) -> Any:
+        """The frame with rows that agree in a column in one partition, of so many or of as many as Spark finds good."""
+        with self.asking():
+            return frame.repartition(column) if tasks is None else frame.repartition(tasks, column)
+
+    def selected(self, frame: Any, columns: Sequence[str]) -> Any:
+        """Some columns of a frame."""
+        with self.asking():
+            return frame.select(*columns)
+
+    def between(self, frame: Any, column: str, first: int, last: int) -> Any:
+        """Some rows of a frame."""
+        with self.asking():
+            return frame.filter(frame[column].between(first, last))
+
+    def summed(self, frame: Any, most: int) -> pa.Table:
+        """Values and how many people hold each, at most so many of them."""
+        with self.asking():
+            return self.collected(frame.groupBy("value", "fault").agg(add_up("people").alias("people")).limit(most))
+
+    def dropped(self, frame: Any) -> None:
+        """What was kept is gone."""
+        frame.unpersist()
+
+    def kept(self, frame: Any) -> Any:
+        """The frame, whose rows stay on the workers once they were computed, on disk where memory is short."""
+        with self.asking(), self._batches_of(BATCH_ROWS):
+            return frame.persist(StorageLevel.MEMORY_AND_DISK)
+
+    def collected(self, frame: Any, at_once: int = BATCH_ROWS) -> pa.Table:
+        """The rows of a frame, here; so many at a time go to a worker's Python."""
+        with self.asking(), self._batches_of(at_once):
+            found: pa.Table = frame.toArrow()
+            return found
+
+    @contextmanager
+    def _batches_of(self, rows: int) -> Iterator[None]:
+        """So many rows of a frame are handed over together."""
+        before = self._session.conf.get(_BATCH)
+        self._session.conf.set(_BATCH, str(rows))
+        try:
+            yield
+        finally:
+            self._session.conf.set(_BATCH, before)
+
     def _named(self, frame: Any, rows: int) -> Any:
         """Few rows are sent to every worker, so that the table that they are joined with stays where it is."""
         name = self._next_name()
@@ -81,16 +174,48 @@ class Spark(Database):
         return "the session has ended" if isinstance(error, Py4JError | ConnectionError) else None
 
 
+def _numbered(work: Work) -> Task:
+    """The work as Spark calls it."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        assert context is not None
+        return work(context.partitionId(), batches)
+
+    return run
+
+
+def _probing() -> Task:
+    """Written so that it needs nothing but pyarrow where it runs: a function inside another is sent as it is."""
+
+    def probe(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow
+
+        try:
+            from hedgerow import __version__, _count  # noqa: F401
+            from hedgerow.private.engines.cluster import tasks  # noqa: F401
+        except Exception:
+            __version__ = ""
+        for _ in batches:
+            yield pyarrow.record_batch([pyarrow.array([__version__])], names=["version"])
+
+    return probe
+
+
 def _quiet_session() -> Any:
     """A session that says nothing: what Spark logs may quote rows.
 
     What it puts on this machine's disk goes to a folder of our own, unless its configuration names one: Spark's are
     open to everyone, and stay behind when Java is killed.
     """
-    builder = SparkSession.builder.appName("hedgerow").config("spark.ui.showConsoleProgress", "false")
+    builder = SparkSession.builder.appName("hedgerow")
     if "SPARK_REMOTE" not in os.environ:
         SparkContext._ensure_initialized()  # Java reads spark-defaults.conf, which comes first
-        builder = builder.config(conf=SparkConf().setIfMissing("spark.local.dir", str(_spill().path)))
+        conf = SparkConf().setIfMissing("spark.local.dir", str(_spill().path))
+        conf.set("spark.ui.showConsoleProgress", "false")  # which pyspark's own start turns on
+        builder = builder.config(conf=conf)
+        if (conf.get("spark.master") or "local").startswith("local") and not conf.contains("spark.pyspark.python"):
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers of this machine run what we run
     session = builder.getOrCreate()
     if hasattr(session, "_jsc"):
         session.sparkContext.setLogLevel("OFF")

@@ -1,0 +1,344 @@
+"""What counting on a cluster costs, and what it would cost where nobody has counted yet.
+
+    python -m bench.cluster points     one session, tables of several sizes: CPU seconds to get ready and to count
+    python -m bench.cluster workers    one and two workers of their own: CPU seconds of the busiest one
+    python -m bench.cluster large      100 million rows from Spark, with the peak memory of every process
+
+What was measured is kept in build/cluster.json, from which the sections of docs/use/scale.md are written. The model has
+a price for each job, for each task, for each row with and without its columns, for each marginal of a row, and for each
+cell that a task hands on; the prices are fitted to the points (no price is below 0), and their spread is that of fits
+to points that were drawn again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bench.engines import family, seconds_of
+from bench.pages import fill
+from bench.process import ROOT, in_a_process, needed
+
+KEPT = ROOT / "build" / "cluster.json"
+SIZES = (
+    (500_000, 20, 10),
+    (2_000_000, 20, 10),
+    (4_000_000, 20, 10),
+    (1_000_000, 40, 10),
+    (2_000_000, 10, 10),
+    (1_000_000, 20, 40),
+)
+"""Rows, columns, values of each."""
+PAIRS = (4, 16, 45)
+LARGE = 100_000_000
+ROWS_PER_TASK = 10_000_000
+FITS = 2000
+PLAIN = "--driver-memory 1g --conf spark.ui.enabled=false --conf spark.driver.host=127.0.0.1"
+
+
+def schema_of(columns: int, values: int) -> Any:
+    from hedgerow.schema import Schema
+
+    return Schema.parse("columns:\n" + "".join(f"  c{i}: {{type: code, size: {values}}}\n" for i in range(columns)))
+
+
+def write(folder: str, rows: int, columns: int, values: int) -> None:
+    """Every column half a copy of the one before it."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rng = np.random.default_rng(0)
+    before = rng.integers(0, values, rows, dtype=np.int32)
+    table = {}
+    for index in range(columns):
+        fresh = rng.integers(0, values, rows, dtype=np.int32)
+        before = np.where(rng.integers(0, 2, rows, dtype=np.uint8) == 0, before, fresh)
+        table[f"c{index}"] = before
+    Path(folder).mkdir()
+    pq.write_table(pa.table(table), f"{folder}/rows.parquet", row_group_size=1 << 18)
+
+
+def opened(folder: str, arguments: str) -> Any:
+    from hedgerow.private.engines.cluster.engine import ClusterEngine
+    from hedgerow.private.engines.sql.location import open_database
+
+    os.environ["PYSPARK_SUBMIT_ARGS"] = f"{arguments} {PLAIN} pyspark-shell"
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    database: Any = open_database(f"spark://{folder}")
+    return ClusterEngine(database, stay=True)
+
+
+def points() -> dict[str, Any]:
+    """Points of the model: what was asked, and the CPU seconds of all processes."""
+    found: list[dict[str, float]] = []
+    with tempfile.TemporaryDirectory(prefix="hedgerow-bench-") as folder:
+        for number, size in enumerate((SIZES[0], *SIZES)):  # the first one warms up, and is measured again
+            rows, columns, values = size
+            table = f"{folder}/{number}"
+            write(table, rows, columns, values)
+            engine = opened(table, "--master local[1]")
+            encoding = schema_of(columns, values).encoding()
+            begin = seconds_of(family())
+            engine.prepare(encoding)
+            spent = seconds_of(family()) - begin
+            tasks = engine._counting._tasks
+            known = {"rows": rows, "columns": columns, "tasks": tasks, "warming": float(number == 0)}
+            found.append(known | {"kind": 0, "pairs": 0, "cells": 0, "touched": 0, "cpu_s": spent})
+            for pairs in PAIRS:
+                queries = queries_of(encoding.domain, pairs)
+                begin = seconds_of(family())
+                for _ in engine.count(queries):
+                    pass
+                spent = seconds_of(family()) - begin
+                touched = len({name for query in queries for name in query.attributes})
+                cells = sum(query.cells for query in queries)
+                asked = {"kind": 1, "pairs": pairs, "cells": cells, "touched": touched}
+                found.append(known | asked | {"cpu_s": spent})
+    return {"points": [point for point in found if not point.pop("warming")]}
+
+
+def queries_of(domain: Any, pairs: int) -> list[Any]:
+    from hedgerow.coded.query import MarginalQuery
+
+    every = list(domain.marginals(2))
+    return [MarginalQuery(domain, pair) for pair in every[:: len(every) // pairs][:pairs]]
+
+
+def workers(number: int, rows: int = 4_000_000) -> dict[str, Any]:
+    """CPU seconds of this process with Spark's driver, and of the busiest worker with its Python, once all is warm."""
+    with tempfile.TemporaryDirectory(prefix="hedgerow-bench-") as folder:
+        write(f"{folder}/table", rows, 20, 10)
+        several = "--conf spark.sql.files.maxPartitionBytes=4m"  # as many tasks for one worker as for two
+        engine = opened(f"{folder}/table", f"--master local-cluster[{number},1,1024] {several}")
+        encoding = schema_of(20, 10).encoding()
+        queries = queries_of(encoding.domain, 45)
+        once(engine, encoding, queries)
+        executors = family("CoarseGrainedExecutorBackend")
+        before = {each: seconds_of(family(root=each)) for each in executors}
+        all_before = seconds_of(family())
+        once(engine, encoding, queries)
+        spent = {each: seconds_of(family(root=each)) - before[each] for each in executors}
+        driver = seconds_of(family()) - all_before - sum(spent.values())
+        return {"driver": driver, "busiest": max(spent.values()), "workers": len(executors)}
+
+
+def once(engine: Any, encoding: Any, queries: list[Any]) -> None:
+    engine.prepare(encoding)
+    for _ in range(4):
+        for _ in engine.count(queries):
+            pass
+
+
+def large(rows: int = LARGE) -> dict[str, Any]:
+    """A whole run of mst; coded rows stay on the workers."""
+    import hedgerow as hr
+    from bench.scale import schema_text, sizes, write_rows
+    from hedgerow.private.engines.cluster.engine import ClusterEngine
+
+    with tempfile.TemporaryDirectory(prefix="hedgerow-bench-") as folder:
+        write_rows(f"{folder}/table", rows)
+        begin = seconds_of(family())
+        engine = opened(f"{folder}/table", "--master local[1]")
+        assert isinstance(engine, ClusterEngine)
+        peaks: dict[str, float] = {}
+        count = engine.count
+
+        def watched(queries: Any) -> Any:
+            _note(peaks)
+            answers = count(queries)
+            _note(peaks)
+            return answers
+
+        engine.count = watched  # type: ignore[method-assign]
+        sys.modules["hedgerow.run.request"].open_engine = lambda *_, **__: engine  # type: ignore[attr-defined]
+        hr.synthesize(f"{folder}/table", hr.Schema.parse(schema_text(sizes())), hr.Budget(1.0, 1e-9), "mst")
+        _note(peaks)
+        return {"rows": rows, "cpu_s": seconds_of(family()) - begin, **peaks}
+
+
+def _note(peaks: dict[str, float]) -> None:
+    """The most memory that each kind of process has held so far."""
+    for process in family():
+        with suppress(OSError, IndexError):
+            status = Path(f"/proc/{process}/status").read_text()
+            line = Path(f"/proc/{process}/cmdline").read_text()
+            java = "SparkSubmit" in line or "java" in line.split("\0")[0]
+            kind = "here" if process == os.getpid() else "java" if java else "python"
+            peak = int(status.split("VmHWM:")[1].split()[0]) / 1024
+            peaks[f"peak_mb_{kind}"] = max(peaks.get(f"peak_mb_{kind}", 0.0), peak)
+
+
+# ------------------------------------------------------------ the model
+
+
+Prices = npt.NDArray[np.float64]
+READY = ("job", "task", "row", "value")
+COUNT = ("job", "task", "row and column", "row and pair", "cell of a task")
+
+
+def _amounts(point: Mapping[str, float]) -> list[float]:
+    rows, tasks = point["rows"], point["tasks"]
+    if point["kind"] == 0:
+        return [1.0, tasks, rows, rows * point["columns"]]
+    return [1.0, tasks, rows * point["touched"], rows * point["pairs"], tasks * point["cells"]]
+
+
+def fitted(points: list[dict[str, float]]) -> Prices:
+    """Prices of the amounts: least squares of relative errors, none below 0."""
+    from scipy.optimize import nnls
+
+    amounts = np.array([_amounts(point) for point in points])
+    spent = np.array([point["cpu_s"] for point in points])
+    scale = amounts.max(axis=0)
+    prices, _ = nnls(amounts / scale / spent[:, None], np.ones(len(points)))
+    result: Prices = prices / scale
+    return result
+
+
+def predicted(points: list[dict[str, float]], asked: Mapping[str, float]) -> tuple[float, float, float]:
+    """CPU seconds, and the middle nine tenths of what fits to points drawn again say, times their own errors."""
+    rng = np.random.default_rng(0)
+    amounts = np.array(_amounts(asked))
+    best = float(amounts @ fitted(points))
+    said = []
+    for _ in range(FITS):
+        drawn = [points[index] for index in rng.integers(0, len(points), len(points))]
+        left = [point for point in points if not any(point is each for each in drawn)]
+        prices = fitted(drawn)
+        if not left:
+            continue
+        point = left[rng.integers(0, len(left))]
+        off = point["cpu_s"] / max(1e-9, float(np.array(_amounts(point)) @ prices))
+        said.append(float(amounts @ prices) * off)
+    low, high = np.quantile(said, [0.05, 0.95])
+    return best, float(low), float(high)
+
+
+def plans(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """mst on tables that nobody counted here: every pair is scored, and as many as columns are measured."""
+    ready = [point for point in found["points"] if point["kind"] == 0]
+    count = [point for point in found["points"] if point["kind"] == 1]
+    plans = []
+    for rows, columns in ((10**9, 100), (10**10, 50)):
+        tasks = rows // ROWS_PER_TASK
+        pairs = columns * (columns - 1) // 2 + 2 * columns
+        size = {
+            "rows": rows,
+            "columns": columns,
+            "tasks": tasks,
+            "touched": columns,
+            "pairs": pairs,
+            "cells": 400 * pairs,
+        }
+        plans.append(
+            {
+                "rows": rows,
+                "columns": columns,
+                "ready_h": [each / 3600 for each in predicted(ready, size | {"kind": 0})],
+                "count_h": [each / 3600 for each in predicted(count, size | {"kind": 1})],
+                "codes_gb": rows * columns / 1e9,
+                "here_mb": 8 * size["cells"] * min(tasks, 16) / 1e6,
+                "between_gb": 8 * size["cells"] * tasks / 1e9,
+            }
+        )
+    return plans
+
+
+def kept() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    return found
+
+
+def run(wanted: tuple[str, ...] = ("points", "workers", "large")) -> list[dict[str, Any]]:
+    """Measure what is asked for and write the page."""
+    found = kept()
+    KEPT.parent.mkdir(exist_ok=True)
+    for what in wanted:
+        if what == "workers":
+            found["workers"] = [needed(in_a_process("bench.cluster", "workers", number)) for number in (1, 2)]
+        else:
+            found |= {what: needed(in_a_process("bench.cluster", what))}
+        if what == "points":
+            found["points"] = found["points"]["points"]
+        KEPT.write_text(json.dumps(found, indent=1))
+    write_page(found)
+    return [{"what": what, **(each if isinstance(each, dict) else {"found": each})} for what, each in found.items()]
+
+
+def write_page(found: dict[str, Any]) -> None:
+    """The sections of docs/use/scale.md that follow from what was measured."""
+    if "points" in found:
+        fill("use/scale.md", "cluster", _model_section(found))
+    if "large" in found:
+        fill("use/scale.md", "large", _large_section(found["large"]))
+
+
+def _large_section(large: dict[str, Any]) -> str:
+    return (
+        f"`mst` on {large['rows']:,} rows × 20 columns from Spark on one core of this machine (`spark.driver.memory` "
+        f"1 GB, `--max-memory` 4 GB,\ncoded rows there): {large['cpu_s']:.0f} CPU seconds of all processes, start "
+        f"included; at most {large['peak_mb_here']:,.0f} MB here,\n{large['peak_mb_java']:,.0f} MB in Java and "
+        f"{large['peak_mb_python']:,.0f} MB in a worker's Python."
+    )
+
+
+def _model_section(found: dict[str, Any]) -> str:
+    ready = [point for point in found["points"] if point["kind"] == 0]
+    count = [point for point in found["points"] if point["kind"] == 1]
+    lines = ["| | price | | price |", "|---|---|---|---|"]
+    tiny = {"row", "value", "row and column", "row and pair", "cell of a task"}
+    priced = [
+        [
+            f"{what} {name}",
+            f"{price * 1e9:.3g} ns" if name in tiny else f"{price * 1e3:.3g} ms",
+        ]
+        for what, names, points in (("ready, a", READY, ready), ("count, a", COUNT, count))
+        for name, price in zip(names, fitted(points), strict=True)
+    ]
+    half = -(-len(priced) // 2)
+    for left in range(half):
+        right = priced[left + half] if left + half < len(priced) else ["", ""]
+        lines.append(f"| {priced[left][0]} | {priced[left][1]} | {right[0]} | {right[1]} |")
+    off = max(
+        abs(point["cpu_s"] / float(np.array(_amounts(point)) @ fitted(points)) - 1)
+        for points in (ready, count)
+        for point in points
+    )
+    parts = [
+        f"Prices in CPU time of all processes, fitted to {len(ready)} and {len(count)} measured points (500,000 to "
+        f"4,000,000 rows, 10 to 40\ncolumns, 4 to 45 pairs, one worker); the point that fits worst is off by "
+        f"{100 * off:.0f} %.",
+        "\n".join(lines),
+        "| `mst`, 20 values a column | ready, CPU h | all pairs, CPU h | codes | to here | between workers |",
+    ]
+    table = [parts.pop(), "|---|---|---|---|---|---|"]
+    for plan in plans(found):
+        one, two = plan["ready_h"], plan["count_h"]
+        table.append(
+            f"| {plan['rows']:.0e} × {plan['columns']} | {one[0]:.1f} ({one[1]:.1f} to {one[2]:.1f}) | {two[0]:.2f} "
+            f"({two[1]:.2f} to {two[2]:.2f}) | {plan['codes_gb']:,.0f} GB | {plan['here_mb']:,.0f} MB | "
+            f"{plan['between_gb']:,.1f} GB |".replace("1e+09", "10⁹").replace("1e+10", "10¹⁰")
+        )
+    parts.append("\n".join(table))
+    if "workers" in found:
+        one, two = found["workers"]
+        times = (one["driver"] + one["busiest"]) / (two["driver"] + two["busiest"])
+        parts.append(
+            f"Two workers instead of one: the CPU seconds on the longest way (driver and busiest worker) went from "
+            f"{one['driver'] + one['busiest']:.1f} to\n{two['driver'] + two['busiest']:.1f}, {times:.2f} times as "
+            "fast (4,000,000 × 20, once warm; worker processes of their own)."
+        )
+    return "\n\n".join(parts)
+
+
+if __name__ == "__main__":
+    run(tuple(sys.argv[1:]) or ("points", "workers", "large"))

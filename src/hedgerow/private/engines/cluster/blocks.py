@@ -1,0 +1,149 @@
+"""Coded rows as rows of a frame: each holds a block of them, one array of bytes for each attribute.
+
+Beside the codes of a block stand the number of the partition that made it, its rows and its digest: the sum of what
+every row is mixed into, whatever their order. A table's *roll* is the sum of the digests of every partition. Whoever
+counts blocks calls the roll along with the counts, so a block that is counted twice, or not at all, or that was made
+anew from other rows, shows before a count is used.
+
+A fault on a worker becomes a row as well: what is raised there is written into logs, and may quote a value.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hedgerow import errors
+from hedgerow.coded.domain import Codes, Domain
+from hedgerow.errors import INTERNAL, HedgerowError, TableError, place_of
+from hedgerow.private.engines.storage import refuse_strange
+
+Batches: TypeAlias = Iterator[pa.RecordBatch]
+Work: TypeAlias = Callable[[int, Batches], Batches]
+"""What a task does: from the number of its partition, the same whenever it is tried again, and what is in it."""
+
+FAULT = pa.field("fault", pa.string())
+HEAD = [pa.field("part", pa.int64()), pa.field("rows", pa.int64()), pa.field("digest", pa.int64())]
+BLOCK_BYTES = 1 << 22
+MOST_ROWS = 1 << 18
+_FIRST, _STEP, _LAST = (np.uint64(odd) for odd in (0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F))
+
+
+def layout(domain: Domain) -> pa.Schema:
+    """The columns of a frame of blocks."""
+    return pa.schema([*HEAD, FAULT, *(pa.field(column(index), pa.binary()) for index in range(len(domain)))])
+
+
+def column(index: int) -> str:
+    """Where the codes of an attribute are."""
+    return f"c{index}"
+
+
+class Blocks:
+    """Makes blocks of rows that come batch by batch."""
+
+    def __init__(self, domain: Domain, part: int):
+        self._domain = domain
+        self._part = part
+        self._layout = layout(domain)
+        self._rows = 0
+        self._held: list[Mapping[str, Codes]] = []
+        row_bytes = sum(attribute.dtype.itemsize for attribute in domain)
+        self._enough = min(MOST_ROWS, max(1, BLOCK_BYTES // max(1, row_bytes)))
+
+    def add(self, coded: Mapping[str, Codes], rows: int) -> Batches:
+        """Take further rows; a block, once there are enough."""
+        for attribute in self._domain:
+            refuse_strange(attribute, coded[attribute.name])
+        self._held.append(coded)
+        self._rows += rows
+        if self._rows >= self._enough:
+            yield self._block()
+
+    def rest(self) -> Batches:
+        """What is left."""
+        if self._rows:
+            yield self._block()
+
+    def _block(self) -> pa.RecordBatch:
+        columns = [np.concatenate([coded[a.name] for coded in self._held]).astype(a.dtype) for a in self._domain]
+        head = [pa.array([value], pa.int64()) for value in (self._part, self._rows, digest(columns, self._rows))]
+        codes = [_blob(codes) for codes in columns]
+        self._held, self._rows = [], 0
+        return pa.RecordBatch.from_arrays([*head, pa.nulls(1, pa.string()), *codes], schema=self._layout)
+
+
+def _blob(codes: Codes) -> pa.Array:
+    ends = pa.py_buffer(np.array([0, codes.nbytes], dtype=np.int32))
+    return pa.BinaryArray.from_buffers(pa.binary(), 1, [None, ends, pa.py_buffer(codes)])
+
+
+def codes_of(batch: pa.RecordBatch, row: int, index: int, dtype: np.dtype[Any]) -> Codes:
+    """The codes of a block."""
+    codes: Codes = np.require(np.frombuffer(batch.column(column(index))[row].as_buffer(), dtype=dtype), None, "A")
+    return codes
+
+
+def digest(columns: Sequence[npt.NDArray[Any]], rows: int) -> int:
+    """A number of 64 bits with a sign that follows from the rows, in whatever order they are."""
+    mixed = np.full(rows, _FIRST, dtype=np.uint64)
+    for codes in columns:
+        mixed += codes
+        mixed *= _STEP
+    mixed ^= mixed >> np.uint64(29)
+    mixed *= _LAST
+    mixed ^= mixed >> np.uint64(32)
+    return int(mixed.sum(dtype=np.uint64).astype(np.int64))
+
+
+def guarded(work: Work, columns: pa.Schema) -> Work:
+    """The same work, whose faults are a row: nothing of what they say stands in a log of the cluster."""
+
+    def run(part: int, batches: Batches) -> Batches:
+        try:
+            yield from work(part, batches)
+        except Exception as problem:
+            fault = pa.array([_fault(problem)], pa.string())
+            arrays = [fault if field.name == FAULT.name else pa.nulls(1, field.type) for field in columns]
+            yield pa.RecordBatch.from_arrays(arrays, schema=columns)
+
+    return run
+
+
+class PassedOn(Exception):
+    """A fault of a task whose results this one reads."""
+
+
+def refuse_passed_on(batch: pa.RecordBatch) -> None:
+    """A fault there is one here."""
+    for fault in batch.column(FAULT.name).drop_null():
+        raise PassedOn(fault.as_py())
+
+
+def _fault(problem: Exception) -> str:
+    if isinstance(problem, PassedOn):
+        return str(problem)
+    if isinstance(problem, HedgerowError):
+        kind, code, said = type(problem).__name__, problem.code, str(problem)
+    elif isinstance(problem, pa.ArrowException | ArithmeticError | ValueError | UnicodeError):
+        kind, code, said = TableError.__name__, "database-failed", "it holds a value that no program here can hold"
+    elif isinstance(problem, MemoryError):
+        kind, code, said = TableError.__name__, "database-failed", "a worker has too little memory"
+    else:
+        kind, code, said = HedgerowError.__name__, INTERNAL, f"an error on a worker: {place_of(problem)}"
+    return json.dumps([kind, code, said])
+
+
+def refuse_faults(faults: Iterable[str | None], what: str) -> None:
+    """Raise what a worker met with."""
+    for fault in faults:
+        if fault is not None:
+            kind, code, said = json.loads(fault)
+            if code == "database-failed":
+                said = f"{what} cannot be used: {said}. Nothing was changed there."
+            raise getattr(errors, kind)(code, said)
