@@ -33,6 +33,8 @@ complete -c hedgerow -n '__hedgerow_at \'studio\'' -l project -r -F -d 'The fold
 complete -c hedgerow -n '__hedgerow_at \'studio\'' -s s -l schema -r -F -a 'preset:acs preset:census1940-field-groups preset:census1940-match3' -d 'A schema that you have begun already'
 complete -c hedgerow -n '__hedgerow_at \'studio\'' -l ledger -r -F -d 'The dataset\'s ledger, where there is one already'
 complete -c hedgerow -n '__hedgerow_at \'studio\'' -l port -r -F -d 'A port of this machine (default: any free one)'
+complete -c hedgerow -n '__hedgerow_at \'studio\'' -l listen -r -F -d 'The address to listen at'
+complete -c hedgerow -n '__hedgerow_at \'studio\'' -l host-name -r -F -d 'A name, with its port, by which your browser reaches the studio'
 complete -c hedgerow -n '__hedgerow_at \'studio\'' -l idle -r -F -d 'End when nobody was there for so long, for example 30m or 8h'
 complete -c hedgerow -n '__hedgerow_at \'studio\'' -l no-browser -f -d 'Print the address, and open nothing'
 complete -c hedgerow -n '__hedgerow_at \'studio\'' -s h -l help -f -d 'Show this message and exit'

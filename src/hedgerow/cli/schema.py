@@ -72,7 +72,7 @@ def draft(
         public_batches=public_batches,
     )
     with whole_file(out, replace=overwrite) as partial:
-        partial.write_text(made.text, encoding="utf-8")
+        partial.write_text(made.text, encoding="utf-8", newline="\n")
     print(f"{out}: {made.summary}")
     say_next(quiet, "schema", "check", table, "-s", out, why="once no TODO is left")
     if Path(table).suffix.lower() in LABELLED and table not in (sources or []):
