@@ -29,8 +29,9 @@ Work: TypeAlias = Callable[[int, Batches], Batches]
 
 FAULT = pa.field("fault", pa.string())
 HEAD = [pa.field("part", pa.int64()), pa.field("rows", pa.int64()), pa.field("digest", pa.int64())]
-BLOCK_BYTES = 1 << 22
-MOST_ROWS = 1 << 18
+BLOCK_BYTES = 1 << 19
+"""Java looks at larger ones with great care, and copies them beyond its caches."""
+MOST_ROWS = 1 << 16
 _FIRST, _STEP, _LAST = (np.uint64(odd) for odd in (0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F))
 
 
@@ -83,10 +84,13 @@ def _blob(codes: Codes) -> pa.Array:
     return pa.BinaryArray.from_buffers(pa.binary(), 1, [None, ends, pa.py_buffer(codes)])
 
 
-def codes_of(batch: pa.RecordBatch, row: int, index: int, dtype: np.dtype[Any]) -> Codes:
-    """The codes of a block."""
-    codes: Codes = np.require(np.frombuffer(batch.column(column(index))[row].as_buffer(), dtype=dtype), None, "A")
-    return codes
+def codes_of(batch: pa.RecordBatch, index: int, dtype: np.dtype[Any]) -> Codes:
+    """The codes of all blocks of a batch, which lie one behind the other."""
+    blobs = batch.column(column(index))
+    _, ends, codes = blobs.buffers()
+    begin, *_, end = np.frombuffer(ends, dtype=np.int32)[blobs.offset : blobs.offset + len(blobs) + 1]
+    found: Codes = np.require(np.frombuffer(codes[begin:end], dtype=dtype), None, "A")
+    return found
 
 
 def digest(columns: Sequence[npt.NDArray[Any]], rows: int) -> int:

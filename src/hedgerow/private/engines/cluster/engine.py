@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _TOGETHER = 16
 """So many tasks' counts are summed by one task, or here."""
 _DENSE = 1 << 20
-BLOCKS_AT_ONCE = 4
+BLOCKS_AT_ONCE = 16
 """So many blocks are handed to a worker's Python together."""
 _FETCHED_AT_ONCE = 1 << 25
 _LEAST_MEMORY = 1 << 26
@@ -163,9 +163,8 @@ class _CodedThere:
             some = self._parts[at_once == number].tolist()
             blocks = self._database.between(self._blocks, "part", some[0], some[-1])
             for batch in self._database.collected(blocks, BLOCKS_AT_ONCE).to_batches():
-                for row in range(batch.num_rows):
-                    codes = {a.name: codes_of(batch, row, i, a.dtype) for i, a in enumerate(self._domain)}
-                    stored.append(codes, batch.column("rows")[row].as_py())
+                codes = {a.name: codes_of(batch, index, a.dtype) for index, a in enumerate(self._domain)}
+                stored.append(codes, sum(batch.column("rows").to_pylist()))
         if stored.rows != int(self._rows.sum()):
             raise self._changed()
         return stored
