@@ -15,6 +15,7 @@ from hedgerow.private.engines.cluster.blocks import (
     FAULT,
     Batches,
     Blocks,
+    Roll,
     Work,
     codes_of,
     guarded,
@@ -76,9 +77,9 @@ def counting(domain: Domain, indices: Sequence[int], queries: Sequence[Query], d
 
     def work(part: int, batches: Batches) -> Batches:
         tallies = [Tally(domain, batch, dense) for batch in batched(queries, dense, CELLS_AT_ONCE)]
-        roll: dict[int, int] = {}
+        roll = Roll()
         for batch in batches:
-            rows = add_up(batch, roll)
+            rows = roll.call(batch)
             columns = [codes_of(batch, index, a.dtype) for index, a in zip(indices, domain, strict=True)]
             joined: dict[bytes, Codes] = {}
             for tally in tallies:
@@ -86,23 +87,10 @@ def counting(domain: Domain, indices: Sequence[int], queries: Sequence[Query], d
                     if join.digest not in joined:
                         joined[join.digest] = join.codes([columns[domain.index(name)] for name in join.members])
                 tally.add([*columns, *(joined[join.digest] for join in tally.joins)], rows)
-        if roll:
-            yield from _written(part, {**packed([tally.answers for tally in tallies]), ROLL: _sparse(roll)})
+        if roll.digests:
+            yield from _written(part, {**packed([tally.answers for tally in tallies]), ROLL: roll.arrays()})
 
     return guarded(work, COUNTS)
-
-
-def add_up(batch: pa.RecordBatch, roll: dict[int, int]) -> int:
-    """The rows of some blocks, whose digests are added to those of their partitions."""
-    for part, digest in zip(batch.column("part").to_pylist(), batch.column("digest").to_pylist(), strict=True):
-        roll[part] = roll.get(part, 0) + digest
-    return sum(batch.column("rows").to_pylist())
-
-
-def _sparse(roll: dict[int, int]) -> tuple[IntArray, IntArray]:
-    parts = sorted(roll)
-    digests = np.array([roll[part] % (1 << 64) for part in parts], dtype=np.uint64)
-    return np.array(parts, dtype=np.int64), digests.astype(np.int64)
 
 
 def packed(batches: Sequence[Sequence[Answer]]) -> dict[int, Answer]:
