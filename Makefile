@@ -115,7 +115,7 @@ lock:
 	uv pip compile -q pyproject.toml requirements/build.in --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/run.lock
 	uv pip compile -q pyproject.toml requirements/build.in --extra test --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/test.lock
 	uv pip compile -q pyproject.toml requirements/build.in --extra test --extra bench --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/bench.lock
-	uv pip compile -q pyproject.toml requirements/build.in --extra test --extra engines --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/engines.lock
+	uv pip compile -q pyproject.toml requirements/build.in --extra test --extra engines --extra servers --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/engines.lock
 
 clean:
 	rm -rf $(VENV) build dist demo

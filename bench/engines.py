@@ -102,9 +102,9 @@ def _engine(place: str, folder: str) -> Any:
     if place == "embedded":
         return open_engine(f"{folder}/table", memory=GENEROUS)
     url = f"spark://{folder}/table" if place.startswith("Spark") else f"duckdb://{folder}/table.db/people"
-    if place in ("DuckDB, in place", "Spark, by SQL"):
-        return SqlEngine(open_database(url, GENEROUS), memory=0)
-    return open_engine(url, memory=0 if place.startswith("Spark") else GENEROUS)
+    if place == "Spark, by SQL":
+        return SqlEngine(open_database(url, GENEROUS), memory=GENEROUS, stay=True)
+    return open_engine(url, memory=GENEROUS, stay=place != "DuckDB, read here")
 
 
 def _seconds() -> float:

@@ -200,6 +200,86 @@ def _cost(began: float, real: Frames, made: Frames) -> dict[str, Any]:
     return cost | compared(bounded(real), made)
 
 
+# ---------------------------------------------------------------- answers
+
+QUESTIONS = 60
+"""Of each of three kinds of rows."""
+LEVEL = 0.9
+ASKED_AT = (1.0, 4.0)
+ASKED_OF = {
+    "players": "players",
+    "batting": "batting",
+    "players and batting": "players JOIN batting ON players.id = batting.players_id",
+}
+NOT_ASKED = ("players.country", "players.birthDate", "players.deathDate")
+"""Conditions of the generator are ranges of numbers and sets of declared values."""
+
+
+def answers(children: tuple[str, ...], epsilon: float, method: str, seed: int) -> dict[str, Any]:
+    """A release asked, and the bounded tables beside it: how often intervals held, and how wide they were."""
+    from types import SimpleNamespace
+
+    import hedgerow as hr
+    from bench.coverage import Generator
+    from hedgerow.answers.asking import estimates
+    from hedgerow.answers.question import read_questions
+    from hedgerow.answers.rows import Rows
+
+    tables, schema = read(children), hr.Schema.from_dict(declared(children))
+    release = hr.synthesize(tables, schema, hr.Budget(epsilon, DELTA), method, seed=seed, unsafe_noise_seed=seed)
+    real = bounded(tables)
+    players = real["players"].add_prefix("players.")
+    seasons = real["batting"].add_prefix("batting.")
+    joined = seasons.merge(players, left_on=f"batting.{LINK}", right_on=f"players.{KEY}")
+    found: list[dict[str, Any]] = []
+    began = time.process_time()
+    for about, source in ASKED_OF.items():
+        rows = {"players": players, "batting": seasons}.get(about, joined)
+        columns = {
+            name: column for name, column in schema.columns.items() if name in rows.columns and name not in NOT_ASKED
+        }
+        generator = Generator(rows[[*columns]], SimpleNamespace(columns=columns))  # type: ignore[arg-type]
+        for shares in generator.shares.values():
+            shares.pop("nan", None)
+        truth = Rows.of_table(generator.table)
+        for kind, text in generator.questions(QUESTIONS):
+            (question,) = read_questions(text, columns)
+            expected = next(iter(estimates(question, truth))).estimate.value
+            asked = text.replace("FROM t ", f"FROM {source} ").replace('"players.', 'players."')
+            row = release.ask(asked.replace('"batting.', 'batting."'), LEVEL)[0].rows[0]
+            slip = 1e-9 * max(1.0, abs(expected))
+            found.append(
+                {
+                    "about": about,
+                    "kind": kind,
+                    "basis": row.basis,
+                    "held": bool(row.low - slip <= expected <= row.high + slip),
+                    "width": (row.high - row.low) / len(rows),
+                }
+            )
+    return {"answers": found, "cpu_s": time.process_time() - began}
+
+
+def _answered(runs: dict[float, list[dict[str, Any]]]) -> list[str]:
+    """How often intervals held: a line for each kind of rows, at each ε."""
+    lines = ["| rows of | ε | releases | answers | held | measured | modelled | assumed | width of a count of two |"]
+    lines.append("|---|---|---|---|---|---|---|---|---|")
+    for about in ASKED_OF:
+        for epsilon, made in runs.items():
+            every = [each for run in made for each in run["answers"] if each["about"] == about]
+            by_basis = []
+            for basis in ("measured", "modelled", "assumed"):
+                held = [each["held"] for each in every if each["basis"] == basis]
+                by_basis.append(f"{100 * np.mean(held):.0f} % of {len(held)}" if held else "")
+            widths = [each["width"] for each in every if each["kind"] == "count of two"]
+            said = f"{100 * np.mean([each['held'] for each in every]):.0f} %"
+            width = f"{100 * np.median(widths):.1f} % of the rows"
+            lines.append(
+                f"| {about} | {epsilon:g} | {len(made)} | {len(every)} | {said} | {' | '.join(by_basis)} | {width} |"
+            )
+    return lines
+
+
 # ---------------------------------------------------------------- the page
 
 REAL_SEASONS = {
@@ -249,6 +329,10 @@ def main() -> None:
         name, (how, *words) = name_of(*each), each
         for seed in range(len(results.get(name, [])), asked.runs):
             keep(name, needed(in_a_process("bench.linked", how, *words, seed)))
+    for epsilon in ASKED_AT:
+        name = name_of("answers", ("batting",), epsilon, "hedge")
+        for seed in range(len(results.get(name, [])), asked.runs):
+            keep(name, needed(in_a_process("bench.linked", "answers", ("batting",), epsilon, "hedge", seed)))
     PAGE.write_text(page(results, epsilons), encoding="utf-8")
 
 
@@ -264,7 +348,8 @@ def page(results: dict[str, list[dict[str, Any]]], epsilons: list[float]) -> str
                 both = ", both tables at once" if len(children) > 1 else ""
                 said = MADE[how].format(method=method, epsilon=epsilon) + both
                 lines.append(_line(said, results[name_of(how, children, epsilon, method)], table))
-    return "\n".join([*lines, CONCLUSION])
+    runs = {epsilon: results[name_of("answers", ("batting",), epsilon, "hedge")] for epsilon in ASKED_AT}
+    return "\n".join([*lines, FIGURES_END, *_answered(runs), CONCLUSION])
 
 
 def _line(said: str, runs: list[dict[str, Any]], table: str, *, costs: bool = True) -> str:
@@ -296,9 +381,17 @@ random, and whole players drawn again. Below them stand two ways to do without l
 apart with half of the budget each and linked at random, and the joined table made as one (a player is at most 20 or 25
 of its rows), where rows whose players are alike in every column are then one player's. Their tables have
 δ = 5 · 10⁻⁷ each, the joined one as well, and measure no distances of their own."""
-CONCLUSION = """
+FIGURES_END = f"""
 Figures are means over the runs; memory is that of the run that needed most.
 
+## Answers
+
+Releases of players and batting were [asked](../use/ask.md#linked-tables) {QUESTIONS} questions about the rows of
+each table and of both joined: counts of two and three conditions, means and quantiles under one or two, as in
+[Do intervals hold?](coverage.md). The truth is what the bounded tables say; intervals are for {100 * LEVEL:.0f} %.
+Dates and countries were not asked about.
+"""
+CONCLUSION = """
 ## What they say
 
 - Numbers of seasons, steps, sums and spans are far closer than those of real seasons that are linked at random, and

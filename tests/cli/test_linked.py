@@ -1,5 +1,7 @@
 """Linked tables on the command line: from a folder to a folder, and what is not there yet says so."""
 
+import json
+
 import pyarrow.csv
 import pytest
 
@@ -29,7 +31,20 @@ def test_from_a_folder_to_a_folder(hedgerow, clinic):
     assert done.out.startswith("PRIVATE")
     assert "visits: " in done.out
     assert "0 orphans" in done.out
-    for refused in (("sample", "made.release", "-o", "more.csv"), ("ask", "made.release", "SELECT COUNT(*)")):
+    question = "SELECT sex, AVG(cost) FROM patients JOIN visits ON patients.id = visits.patient GROUP BY sex"
+    done = hedgerow("ask", "made.release", question, "--json")
+    assert done.code == 0, done.err
+    (answer,) = json.loads(done.out)["answers"]
+    assert [row["group"] for row in answer["rows"]] == [{"sex": "f"}, {"sex": "m"}]
+    done = hedgerow("ask", "made.release", question, "--minus", "made.release")
+    assert done.code == 0, done.err
+    done = hedgerow("ask", "made.release", "SELECT COUNT(*) FROM nobody")
+    assert done.code == 2
+    assert "patients, visits" in done.err
+    for refused in (
+        ("sample", "made.release", "-o", "more.csv"),
+        ("ask", "made.release", "SELECT COUNT(*) FROM visits", "--confirm", "clinic", "-e", 1),
+    ):
         done = hedgerow(*refused)
         assert done.code == 2
         assert "not-of-linked-tables" in done.err

@@ -12,6 +12,7 @@ from hedgerow.coded.joining import Join, Joining
 from hedgerow.errors import HedgerowError
 from hedgerow.methods.independent import Independent
 from hedgerow.methods.rdt import RDT
+from hedgerow.models.evened import Evened
 from hedgerow.models.histograms import Histograms, Part
 from hedgerow.models.joined import Joined
 from hedgerow.models.model import FromMarginals, Model, State
@@ -32,6 +33,11 @@ def adjusted():
     shares = np.arange(1.0, 13).reshape(3, 4)
     columns = np.full((3, 4), 1 / 12)  # an exchange leaves every column as it was
     return Adjusted(held, [Target(("a", "b"), 0.9 * columns + 0.1 * shares / shares.sum())])
+
+
+def evened():
+    """In a pair that the adjusted model has as a target, and in all three columns."""
+    return Evened(adjusted(), [("a", "b"), ("a", "b", "c")])
 
 
 def tilted():
@@ -62,6 +68,7 @@ MODELS = {
     "records": lambda: release("privsyn").model,
     "segments": lambda: release(hr.methods.build("dpsyn", {"segments": "year"})),
     "adjusted": adjusted,
+    "evened": evened,
     "joined": joined,
     "tilted": tilted,
     "updated": lambda: release("privsyn:paper"),

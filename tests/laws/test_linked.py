@@ -13,13 +13,10 @@ from hedgerow import Budget, Schema
 from hedgerow.audit.model import tampered
 from hedgerow.audit.mutants import bounded_after_joining
 from hedgerow.audit.replay import Replayed, Violation, replay
-from hedgerow.coded.domain import Attribute, Domain
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import HedgerowError
 from hedgerow.methods import build
-from hedgerow.methods.shared import histories
 from hedgerow.models import load
-from hedgerow.models.linked import MOST_LOCAL_CELLS
 from hedgerow.private import kinship
 from hedgerow.private.engines import open_tables
 from hedgerow.private.ledger import Ledger
@@ -29,7 +26,6 @@ from hedgerow.release import linked
 from hedgerow.release.bundle import Release, verify
 from hedgerow.release.linked import LinkedRelease
 from hedgerow.run import Run
-from hedgerow.schema.links import View
 
 SCHEMA = """
 dataset: houses
@@ -446,18 +442,6 @@ def test_units_with_very_many_rows_are_drawn_in_parts(monkeypatch: Any, tmp_path
     with pytest.raises(HedgerowError) as told:
         Release.load(tmp_path / "r.release", memory=50 << 20)
     assert told.value.code == "model-memory"
-
-
-def test_what_is_too_much_to_be_given_leaves_how_many_rows_follow() -> None:
-    """A column that is learnt without it comes back with the mean over units, and so does what is learnt with it."""
-    sizes = {"c.x": 60, "c.left()": 30, "c.before(x)": 60, "p.a": 60, "p.b": 60}
-    domain = Domain(Attribute(name, size) for name, size in sizes.items())
-    view = View(("c.x",), (), ("p.a", "p.b"), "c.left()", {"c.x": "c.before(x)"})
-    scores = {domain.marginal(("c.x", other)): 10.0 + size for other, size in sizes.items() if other != "c.x"}
-    (given,) = histories.chosen(view, domain, scores, 4).values()
-    assert "c.left()" in given
-    assert len(given) < 4
-    assert domain.cells(("c.x", *given)) <= MOST_LOCAL_CELLS
 
 
 def test_a_model_of_linked_tables_draws_no_single_table() -> None:

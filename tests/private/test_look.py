@@ -208,7 +208,7 @@ def test_every_kind_of_column_is_counted_as_its_encoder_says(where, tmp_path):
         with duckdb.connect(str(path)) as base:
             base.register("rows", table)
             base.execute("CREATE TABLE t AS SELECT * FROM rows")
-        engine = open_engine(f"duckdb://{path}/t", memory=0)  # where it lies
+        engine = open_engine(f"duckdb://{path}/t", stay=True)  # where it lies
     else:
         engine = open_engine(table)
     declared = {**ODD.to_dict(), "max_rows_per_person": 3}  # nobody has more: every row counts

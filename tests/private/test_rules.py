@@ -88,7 +88,7 @@ def test_a_database_recodes_as_it_is_done_here(tmp_path):
     schema = SCHEMA.with_stand_ins()
     encoding = Looked(schema)
     here = open_engine(rows)
-    there = open_engine(DuckDBFiles(tmp_path).install(rows), memory=0)
+    there = open_engine(DuckDBFiles(tmp_path).install(rows), stay=True)
     queries = [MarginalQuery(encoding.domain, pair) for pair in encoding.domain.marginals(2)]
     answers = []
     for engine in (here, there):

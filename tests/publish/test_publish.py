@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hedgerow.answers.cells import Tabulating
 from hedgerow.budget.amounts import Budget
 from hedgerow.errors import HedgerowError, visible
 from hedgerow.private.ledger import Ledger
@@ -234,7 +235,34 @@ def test_tables_of_counts_agree_and_say_what_is_known_of_their_error(made, tmp_p
         with refused("bad-workload"):
             counts.of(bad, "w")
     with refused("unknown-column"):
-        counts.counted(held.release, ("nobody",))
+        counts.counted(held.release, Tabulating(held.release), ("nobody",))
+    with refused("too-many-cells"):
+        counts.counted(held.release, Tabulating(held.release), ("kind", "size", "part", "day"))
+
+
+def test_an_interval_in_a_table_of_counts_is_the_one_that_ask_gives(made):
+    """Whether a cell is a value, a mark, or a bin of numbers."""
+    release = Release.load(made / "people.release")
+    wheres = {
+        "kind": {"c|d": "kind = 'c|d'", "-8": "kind = '-8'", "'-8": "kind = '-8'"},
+        "part": {"0 – 0.25": "part < 0.25", "0.75 – 1": "part >= 0.75"},
+        "flag": {"True": "flag"},
+    }
+    for columns in (("kind",), ("part",), ("kind", "part"), ("kind", "flag")):
+        found = counts.counted(release, Tabulating(release), columns)
+        lines = list(csv.DictReader(counts.table(release, found).decode().splitlines()))
+        cells = {tuple(line[name] for name in found.cells.attributes): line for line in lines}
+        asked = 0
+        for cell, line in cells.items():
+            parts = [wheres[name].get(value) for name, value in zip(found.cells.attributes, cell, strict=True)]
+            if all(parts):
+                asked += 1
+                (answer,) = release.ask(f"SELECT COUNT(*) WHERE {' AND '.join(parts)}")
+                (row,) = answer.rows
+                assert float(line["count"]) == pytest.approx(row.estimate, abs=0.01), cell
+                assert [float(line["low"]), float(line["high"])] == pytest.approx([row.low, row.high], abs=0.2), cell
+                assert line["basis"] == row.basis
+        assert asked, (columns, list(cells))
 
 
 def _same_in_sdmx(published, tables, texts):

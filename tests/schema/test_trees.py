@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedgerow.schema.trees import Block, Calendar, Decimal, Ladder, Tree
+from hedgerow.schema.trees import Block, Blocks, Calendar, Decimal, Ladder, Tree
 
 
 @st.composite
@@ -31,6 +31,13 @@ def calendars(draw: st.DrawFn) -> Tree:
 trees = st.one_of(decimals(), ladders(), calendars())
 
 
+def parts_of(tree: Tree, block: Block) -> list[Block]:
+    """What fills one block."""
+    parts, sizes = tree.parts(Blocks.of([block]))
+    assert sizes.tolist() == [len(parts.low)]
+    return parts.listed()
+
+
 def fills(low: int, high: int, parts: list[Block]) -> bool:
     edges = [low - 1] + [part.high for part in parts]
     return edges[-1] == high and all(
@@ -42,31 +49,48 @@ def fills(low: int, high: int, parts: list[Block]) -> bool:
 @given(data=st.data())
 def test_parts_fill_their_block_down_to_single_steps(data: st.DataObject) -> None:
     tree = data.draw(trees)
-    parts, level = tree.top(), 1
+    parts, level = tree.top().listed(), 1
     assert fills(tree.low, tree.high, parts)
     while wide := [part for part in parts if not part.single]:
         block = data.draw(st.sampled_from(wide))
-        parts, level = tree.parts(block), level + 1
+        parts, level = parts_of(tree, block), level + 1
         assert fills(block.low, block.high, parts)
         assert level <= tree.levels
+
+
+@settings(deadline=None, max_examples=50)
+@given(data=st.data())
+def test_many_blocks_are_split_as_each_by_itself(data: st.DataObject) -> None:
+    tree = data.draw(trees)
+    wide = [block for block in tree.top().listed() if not block.single]
+    if not wide:
+        return
+    blocks = data.draw(st.lists(st.sampled_from(wide), unique=True, min_size=1))
+    parts, sizes = tree.parts(Blocks.of(blocks))
+    alone = [parts_of(tree, block) for block in blocks]
+    assert sizes.tolist() == [*map(len, alone)]
+    assert parts.listed() == [part for each in alone for part in each]
+    if tree.runs(Blocks.of(blocks), 2) < 30_000:
+        starts = {step for block in blocks for step in tree.starts(Blocks.of([block]), 2).tolist()}
+        assert tree.starts(Blocks.of(blocks), 2).tolist() == sorted(starts)
 
 
 @settings(deadline=None, max_examples=100)
 @given(data=st.data())
 def test_a_look_can_count_every_level_that_it_is_for(data: st.DataObject) -> None:
     tree = data.draw(trees)
-    block = data.draw(st.sampled_from(tree.top()))
+    block = data.draw(st.sampled_from(tree.top().listed()))
     parts = [block]
     for depth in (1, 2, 3):
-        parts = [small for part in parts for small in ([part] if part.single else tree.parts(part))]
-        if tree.runs(block, depth) > 3000:
+        parts = [small for part in parts for small in ([part] if part.single else parts_of(tree, part))]
+        if tree.runs(Blocks.of([block]), depth) > 3000:
             return
-        starts = tree.starts(block, depth)
+        starts = tree.starts(Blocks.of([block]), depth)
         assert starts.tolist() == sorted(set(starts.tolist()))
         assert {part.low for part in parts} <= set(starts.tolist())
         assert starts[0] == block.low
         assert starts[-1] <= block.high
-        assert len(starts) <= 2 * tree.runs(block, depth) + 2
+        assert len(starts) <= 2 * tree.runs(Blocks.of([block]), depth) + 2
 
 
 @pytest.mark.parametrize(
@@ -80,27 +104,32 @@ def test_a_look_can_count_every_level_that_it_is_for(data: st.DataObject) -> Non
 def test_sign_and_decade_come_first_and_round_numbers_stand_alone(
     low: int, high: int, top: list[tuple[int, int]]
 ) -> None:
-    assert [(part.low, part.high) for part in Decimal(low, high).top()][: len(top)] == top
+    assert [(part.low, part.high) for part in Decimal(low, high).top().listed()][: len(top)] == top
 
 
 def test_a_decade_is_split_by_its_digit_and_its_round_numbers() -> None:
     tree = Decimal(-5000, 5000)
-    assert [(p.low, p.high) for p in tree.parts(Block(10, 99, 1))][:3] == [(10, 10), (11, 19), (20, 20)]
-    assert [(p.low, p.high) for p in tree.parts(Block(-99, -10, 1))][-3:] == [(-20, -20), (-19, -11), (-10, -10)]
-    assert [(p.low, p.high) for p in tree.parts(Block(1, 9, 0))] == [(n, n) for n in range(1, 10)]
+    assert [(p.low, p.high) for p in parts_of(tree, Block(10, 99, 1))][:3] == [(10, 10), (11, 19), (20, 20)]
+    assert [(p.low, p.high) for p in parts_of(tree, Block(-99, -10, 1))][-3:] == [(-20, -20), (-19, -11), (-10, -10)]
+    assert [(p.low, p.high) for p in parts_of(tree, Block(1, 9, 0))] == [(n, n) for n in range(1, 10)]
 
 
 def test_days_are_split_by_year_month_and_day() -> None:
     tree = Calendar(19_358, 20_088)  # 2023-01-01 to 2024-12-31
-    years = tree.top()
+    years = tree.top().listed()
     assert [(year.low, year.high) for year in years] == [(19_358, 19_722), (19_723, 20_088)]
-    months = tree.parts(years[1])
+    months = parts_of(tree, years[1])
     assert [month.high - month.low + 1 for month in months] == [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
-    assert [day.single for day in tree.parts(months[1])] == [True] * 29
+    assert [day.single for day in parts_of(tree, months[1])] == [True] * 29
 
 
 def test_the_day_is_split_by_hour_then_by_round_times() -> None:
     tree = Ladder(0, 1439, (60, 10, 1))
-    assert [(hour.low, hour.high) for hour in tree.top()][:2] == [(0, 59), (60, 119)]
-    assert [(p.low, p.high) for p in tree.parts(tree.top()[1])][:4] == [(60, 60), (61, 69), (70, 70), (71, 79)]
-    assert [(p.low, p.high) for p in tree.parts(Block(71, 79, 2))] == [(minute, minute) for minute in range(71, 80)]
+    assert [(hour.low, hour.high) for hour in tree.top().listed()][:2] == [(0, 59), (60, 119)]
+    assert [(p.low, p.high) for p in parts_of(tree, tree.top().listed()[1])][:4] == [
+        (60, 60),
+        (61, 69),
+        (70, 70),
+        (71, 79),
+    ]
+    assert [(p.low, p.high) for p in parts_of(tree, Block(71, 79, 2))] == [(minute, minute) for minute in range(71, 80)]

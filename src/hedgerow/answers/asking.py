@@ -15,7 +15,7 @@ from hedgerow.answers.basis import Basis, Grounds
 from hedgerow.answers.discrepancy import Discrepancy, guess
 from hedgerow.answers.question import Named, Question, read_questions
 from hedgerow.answers.rows import DRAWN, SEED, ModelRows, Rows
-from hedgerow.answers.spread import Spread
+from hedgerow.answers.spread import Spread, variance_of
 from hedgerow.answers.values import Estimate, Group
 from hedgerow.coded.domain import CodedTable
 from hedgerow.coded.measurement import Measurement
@@ -115,19 +115,19 @@ class Asking:
 
     def ask(self, text: str, level: float, population: bool) -> Answers:
         """Every question of a text, answered."""
-        _check_level(level)
+        check_level(level)
         questions = read_questions(text, self._columns)
         return Answers([self._answer(question, level, population) for question in questions])
 
     def _answer(self, question: Question, level: float, population: bool) -> Answer:
         rows = self._rows.of(question.columns)
-        if question.where is not None and rows.share(rows.truth(question.where)) <= 0:
-            raise OptionError("nobody", f'no row of the release fits the condition of "{_short(question.text)}".')
+        refuse_nobody(question, rows)
         found = []
         for group, named, estimate in estimates(question, rows):
             marginal = self._rows.attributes(question.columns_of(named))
             basis = self._grounds.basis(marginal, rows, estimate.influence)
-            low, high = self._spread.interval(estimate, basis, marginal, rows, level, population)
+            drawn = variance_of(rows.weights, estimate.linear) / rows.total if population else 0.0
+            low, high = self._spread.interval(estimate, basis, marginal, rows, level, drawn)
             found.append(Row(group, named.name, estimate.value, low, high, basis))
         return Answer(question.text, tuple(found))
 
@@ -135,6 +135,12 @@ class Asking:
     def worth(self) -> int:
         """Independent rows that tell as much of the private table as the release does."""
         return self._spread.worth
+
+
+def refuse_nobody(question: Question, rows: Rows) -> None:
+    """A condition that no row fits has no answer."""
+    if question.where is not None and rows.share(rows.truth(question.where)) <= 0:
+        raise OptionError("nobody", f'no row of the release fits the condition of "{_short(question.text)}".')
 
 
 def changes(now: Release, before: Release, text: str, level: float, population: bool) -> Answers:
@@ -160,7 +166,7 @@ def _change(now: Row, before: Row) -> Row:
     return Row(now.group, now.value, change, change - below, change + above, basis)
 
 
-def _check_level(level: float) -> None:
+def check_level(level: float) -> None:
     if not 0 < level < 1:
         raise OptionError("bad-level", f"--level must lie between 0 and 1, for example 0.9, got {level:g}.")
 
@@ -174,7 +180,8 @@ def discrepancy_of(release: Release) -> Discrepancy:
     def draw() -> CodedTable:
         return release.model.draw(min(release.estimated_rows, DRAWN), block_rng(SEED, 0))
 
-    return Discrepancy(release.encoding.domain, distances, draw, guess(release.counted, release.model.total))
+    guessed = guess(release.counted, release.model.total)
+    return Discrepancy(release.encoding.domain, distances, lambda _: draw(), guessed)
 
 
 def total_std(measurements: Sequence[Measurement]) -> float:

@@ -81,7 +81,9 @@ class Typical:
 class Discrepancy:
     """κ² of every column and pair."""
 
-    def __init__(self, domain: Domain, distances: Sequence[Distance], draw: Callable[[], CodedTable], guess: Typical):
+    def __init__(
+        self, domain: Domain, distances: Sequence[Distance], draw: Callable[[Marginal], CodedTable], guess: Typical
+    ):
         self._domain, self._draw, self._guess = domain, draw, guess
         self._distances = {distance.attributes: distance for distance in distances}
         self._roots: dict[Marginal, float] = {}
@@ -123,7 +125,7 @@ class Discrepancy:
     def _root(self, marginal: Marginal) -> float:
         """Σ√p over the cells that hold any of the rows that are drawn."""
         if marginal not in self._roots:
-            table = self._draw()
+            table = self._draw(marginal)
             cells = np.zeros(len(next(iter(table.values()))), dtype=np.int64)
             for name in marginal:
                 cells = cells * self._domain[name].size + table[name]

@@ -71,6 +71,16 @@ class Question:
 
 def read_questions(text: str, columns: Mapping[str, Column]) -> list[Question]:
     """Every SELECT of a text, which semicolons part."""
+    return [_Reading(tree, columns).question() for tree in parsed(text)]
+
+
+def read_question(tree: exp.Expression, columns: Mapping[str, Column], text: str) -> Question:
+    """A SELECT that was parsed; `text` is how it was asked."""
+    return _Reading(tree, columns, text).question()
+
+
+def parsed(text: str) -> list[exp.Expression]:
+    """The statements of a text, one at least."""
     if len(text) > LONGEST * 100:
         raise OptionError("question-too-long", f"questions have at most {LONGEST * 100:,} letters together.")
     try:
@@ -83,15 +93,15 @@ def read_questions(text: str, columns: Mapping[str, Column]) -> list[Question]:
         ) from None
     if not trees:
         raise OptionError("no-question", "nothing was asked; a question is a SELECT, such as SELECT COUNT(*) FROM t.")
-    return [_Reading(tree, columns).question() for tree in trees]
+    return trees
 
 
 class _Reading:
     """One SELECT being read."""
 
-    def __init__(self, tree: exp.Expression, columns: Mapping[str, Column]):
+    def __init__(self, tree: exp.Expression, columns: Mapping[str, Column], text: str | None = None):
         self.tree, self.columns = tree, columns
-        self.text = tree.sql(dialect=DIALECT)
+        self.text = tree.sql(dialect=DIALECT) if text is None else text
 
     def question(self) -> Question:
         tree = self.tree

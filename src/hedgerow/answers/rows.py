@@ -95,8 +95,21 @@ class ModelRows:
             marginal = self.attributes(columns)
             exact = self._encoding.domain.cells(marginal) <= CELLS
             codes, weights = self._cells(marginal) if exact else self._drawn(marginal)
-            self._known = {key: Rows(self._decoded(codes, key), weights, self._model.total, codes)}
+            self._known = {key: Rows(decoded(self._encoding, codes, key), weights, self._model.total, codes)}
         return self._known[key]
+
+    def every_cell(self, marginal: Marginal) -> Rows:
+        """A row for each cell that a row can be in, whether the model has any there or not; without values."""
+        shares = self._declared(self._model.marginal(marginal), marginal)
+        hidden = [block.attributes[0] for block in self._encoding.blocks if block.attributes[0].hidden]
+        seen = [
+            np.arange(self._encoding.domain[name].size - any(each.name == name for each in hidden)) for name in marginal
+        ]
+        places = [place.reshape(-1) for place in np.meshgrid(*seen, indexing="ij")]
+        weights = shares[tuple(places)]
+        domain = self._encoding.domain
+        codes = {name: place.astype(domain[name].dtype) for name, place in zip(marginal, places, strict=True)}
+        return Rows(pa.table({"": pa.nulls(len(weights))}), weights / weights.sum(), self._model.total, codes)
 
     def _cells(self, marginal: Marginal) -> tuple[CodedTable, FloatArray]:
         """Every cell that holds anything, so often as its values shall be drawn."""
@@ -142,18 +155,20 @@ class ModelRows:
     def _draw(self) -> CodedTable:
         return self._model.draw(DRAWN, block_rng(SEED, 0))
 
-    def _decoded(self, codes: CodedTable, columns: Sequence[str]) -> pa.Table:
-        rng = block_rng(SEED, 1)
-        arrays: dict[str, pa.Array] = {}
-        for block in self._encoding.blocks:
-            if set(block.columns) & set(columns):
-                decoded = block.decode([codes[name] for name in block.names], rng)
-                arrays |= zip(block.columns, decoded, strict=True)
-        unfolded = {
-            name: array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
-            for name, array in arrays.items()
-        }
-        return pa.table(unfolded) if unfolded else pa.table({"": pa.nulls(1)})
+
+def decoded(encoding: Encoding, codes: CodedTable, columns: Sequence[str]) -> pa.Table:
+    """Values of some columns, drawn inside the cells that codes stand for."""
+    rng = block_rng(SEED, 1)
+    arrays: dict[str, pa.Array] = {}
+    for block in encoding.blocks:
+        if set(block.columns) & set(columns):
+            found = block.decode([codes[name] for name in block.names], rng)
+            arrays |= zip(block.columns, found, strict=True)
+    unfolded = {
+        name: array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+        for name, array in arrays.items()
+    }
+    return pa.table(unfolded) if unfolded else pa.table({"": pa.nulls(1)})
 
 
 def _others(shares: Counts, axes: Sequence[int]) -> list[int]:

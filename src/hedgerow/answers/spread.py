@@ -64,15 +64,14 @@ class Spread:
         self._grounds, self._discrepancy, self._total_std = grounds, discrepancy, total_std
 
     def interval(
-        self, estimate: Estimate, basis: Basis, marginal: Marginal, rows: Rows, level: float, population: bool
+        self, estimate: Estimate, basis: Basis, marginal: Marginal, rows: Rows, level: float, drawn: float = 0.0
     ) -> tuple[float, float]:
-        """The ends of an interval that is to hold the truth with probability `level`."""
+        """The ends of an interval that is to hold the truth with probability `level`; `drawn` is the variance of what
+        else the answer owes to luck, such as that of a sample.
+        """
         reach = float(student.ppf((1 + level) / 2, TAILS))
         quantile = estimate.quantile
-        influence = estimate.influence if quantile is None else quantile.influence
-        variance = self.variance(influence, estimate.along, basis, marginal, rows)
-        if population:
-            variance += _variance(rows.weights, influence) / rows.total
+        variance = self.variance(estimate.linear, estimate.along, basis, marginal, rows) + drawn
         if quantile is not None:
             half = reach * math.sqrt(variance)
             return quantile.at(max(0.0, quantile.level - half)), quantile.at(min(1.0, quantile.level + half))
@@ -97,7 +96,7 @@ class Spread:
         square, coherent, told = self._discrepancy.of(marginal)
         if basis == "assumed" and len(marginal) > 2:
             square += BEYOND
-        variance = _variance(rows.weights, influence)
+        variance = variance_of(rows.weights, influence)
         if not along:  # where the model has no row at all there may be a few
             variance += square * float(np.abs(influence).max()) ** 2
         asked = self._grounds.about(marginal)
@@ -113,7 +112,7 @@ class Spread:
         return factor**2 * (square * variance + noise) + ALIKE**2 * coherent * variance
 
 
-def _variance(weights: FloatArray, influence: FloatArray) -> float:
+def variance_of(weights: FloatArray, influence: FloatArray) -> float:
     """The variance of the influence among the rows."""
     mean = float(weights @ influence)
     return max(0.0, float(weights @ influence**2) - mean**2)
@@ -174,4 +173,4 @@ def _alone(
     means = np.divide(sums, held, out=np.zeros_like(sums), where=held > 0)
     noise = others * float(means @ means) * measurement.noise.variance / rows.total**2
     between = float(held @ means**2) - float(held @ means) ** 2
-    return noise + inside * max(0.0, _variance(rows.weights, influence) - between)
+    return noise + inside * max(0.0, variance_of(rows.weights, influence) - between)

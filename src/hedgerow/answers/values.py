@@ -51,6 +51,11 @@ class Estimate:
     quantile: Quantile | None = None
     """Where the value is a quantile itself: its interval is then found along the line, not by the slope of it."""
 
+    @property
+    def linear(self) -> FloatArray:
+        """The influence whose variance its interval is made of: of a quantile that of its level."""
+        return self.influence if self.quantile is None else self.quantile.influence
+
 
 @dataclass(frozen=True, eq=False)
 class Quantile:

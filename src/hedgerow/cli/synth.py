@@ -119,6 +119,9 @@ def synth(
             help="Part of the budget that measures how far the synthetic table is from the private one (default 0.05)."
         ),
     ] = None,
+    stay: Annotated[
+        bool, typer.Option("--stay", help="Count a database's rows where they are; they may not come here.")
+    ] = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a run that was stopped, without paying again.")
     ] = False,
@@ -166,6 +169,7 @@ def synth(
                 resume=resume and not dry_run,
                 allow_misfits=tuple(allow_misfits or ()),
                 quality=SHARE_OF_QUALITY if quality is None else quality,
+                stay=stay,
                 outputs=None
                 if dry_run
                 else Outputs(

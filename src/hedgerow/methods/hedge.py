@@ -39,7 +39,8 @@ from hedgerow.methods.shared.start import first_measurements, measure_one_ways
 from hedgerow.methods.shared.views import measure, shrunk
 from hedgerow.methods.shared.workloads import closure, workload_of
 from hedgerow.models.consistency import View, consistent
-from hedgerow.models.graphical.estimation import fit, fit_near
+from hedgerow.models.evened import evened
+from hedgerow.models.graphical.estimation import NearFits, fit, fit_near
 from hedgerow.models.graphical.junction import size
 from hedgerow.models.graphical.model import GraphicalModel
 from hedgerow.models.model import Model
@@ -101,7 +102,7 @@ class Hedge(Options, Strategy):
     )
     accounting: str = options.accounting()
 
-    relations: ClassVar[int] = 4
+    relations: ClassVar[int] = 12
     about: ClassVar[About] = About(
         name="hedge",
         title="Hedged measurements",
@@ -153,22 +154,24 @@ class Hedge(Options, Strategy):
         if views:
             with progress.phase("measure everything at once"):
                 measured += coarse.measure([MarginalQuery(coarse.domain, v) for v in views], spend=coarse.remaining)
-                model: Model = fit_near(prior, measured, limits=progress.limits)
+                model: GraphicalModel | Adjusted = fit_near(prior, measured, limits=progress.limits)
         else:
+            fits = NearFits(prior, progress.limits)
             rounds = Rounds(
                 coarse,
                 {m: weight for m, weight in closure(workload, coarse.domain).items() if len(m) > 1},
                 prior,
                 measured,
-                lambda last, known, rough: fit_near(prior, known, limits=progress.limits, rough=rough),
+                lambda last, known, rough: fits.fit(known, rough=rough),
                 otherwise=lambda spend: measure_one_ways(coarse, spend),
                 whole=whole,
                 progress=progress,
             )
             model = sized.grown(coarse, rounds, progress)
-        return joins.expand(columns.expand(model, recoding))
+        drawn = evened(model, list(workload.weights), pairs_of(workload.weights))
+        return joins.expand(columns.expand(drawn, recoding))
 
-    def grown(self, curator: Curator, rounds: Rounds, progress: Progress) -> Model:
+    def grown(self, curator: Curator, rounds: Rounds, progress: Progress) -> GraphicalModel | Adjusted:
         """Measure round by round what fits into the model, then what does not; if nothing stands out, go on."""
         pairs = [marginal for marginal in rounds.wanted if len(marginal) == 2]
         reserved = curator.remaining.share(OUTSIDE_SHARE)

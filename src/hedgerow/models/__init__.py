@@ -13,6 +13,7 @@ from hedgerow.models.stored import MEMORY, Allowance, Stored
 
 _KINDS = {
     "adjusted": "hedgerow.models.records:Adjusted",
+    "evened": "hedgerow.models.evened:Evened",
     "expanded": "hedgerow.models.expanded:Expanded",
     "graphical": "hedgerow.models.graphical.model:GraphicalModel",
     "histograms": "hedgerow.models.histograms:Histograms",

@@ -1,15 +1,16 @@
-"""A model of linked tables: one of the root's rows, and for every other table a chain that draws its rows one by one.
+"""A model of linked tables: one of the root's rows, and for every other table a chain that draws its rows.
 
 A chain draws the attributes of a row in turn, each given a few others: of the parent, of the row before, of the row
-itself as far as it is drawn. For each there is a small model of just these attributes, and what is drawn follows its
-distribution given the others, exactly. No attribute is drawn in the light of what is given of another one.
+itself as far as it is drawn. What each of these says of it is a table of weights, and the weights are multiplied: a
+log-linear model of the attribute alone, whatever the joint distribution of what it is given may be. So it takes as many
+as there are relations to learn, at the cost of a table of two attributes each. No attribute is drawn in the light of
+what is given of another one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,45 +23,55 @@ from hedgerow.errors import HedgerowError, ReleaseError
 from hedgerow.models.model import Model, State
 from hedgerow.models.stored import LARGEST, Stored
 
-MOST_LOCAL_CELLS = 1 << 22
-"""Of the small model of one attribute."""
 CELLS_AT_A_TIME = 1 << 22
 """Weights that are compared with what was drawn at a time."""
+STRONGEST = 1e4
+"""A logarithm of a weight lies between this and its negative."""
 
 
 @dataclass(frozen=True, eq=False)
 class Local:
-    """One attribute given some others."""
+    """One attribute given some others, in merged codes: logarithms of weights, which are added."""
 
     attribute: str
     given: Marginal
-    model: Model
-    """Of these attributes, in merged codes."""
+    alone: Counts
+    """A weight for each code of the attribute."""
+    factors: tuple[Counts, ...]
+    """For each of the given attributes a weight for each of its codes and of the attribute's."""
 
-    @cached_property
-    def ends(self) -> Counts:
-        """Cumulative weights of the attribute's codes, a line for each combination of the given ones."""
-        names = self.model.domain.names
-        weights = np.maximum(self.model.marginal(names), 0.0)
-        weights = weights.transpose([names.index(name) for name in (*self.given, self.attribute)])
-        lines = weights.reshape(-1, weights.shape[-1])
-        lines = lines + 1e-12 * lines.sum() / lines.size  # what is impossible is drawn as if nothing were known
-        ends: Counts = np.cumsum(lines, axis=1)
-        return ends
+    @property
+    def size(self) -> int:
+        return len(self.alone)
+
+    def factor(self, name: str) -> Counts:
+        return self.factors[self.given.index(name)]
+
+    def logarithms(self, given: Mapping[str, IntArray], rows: int) -> Counts:
+        """Of the weights of every code, for each row; of what is not given nothing is added."""
+        found: Counts = np.tile(self.alone, (rows, 1))
+        for name, factor in zip(self.given, self.factors, strict=True):
+            if name in given:
+                found += factor[given[name]]
+        return found
 
     def draw(self, given: Mapping[str, IntArray], rows: int, rng: np.random.Generator) -> IntArray:
         """A merged code for each row."""
-        index: IntArray = np.zeros(rows, dtype=np.int64)
-        for name in self.given:
-            index = index * self.model.domain[name].size + given[name]
         chosen: IntArray = np.empty(rows, dtype=np.int64)
-        step = max(1, CELLS_AT_A_TIME // self.ends.shape[1])
-        for begin in range(0, rows, step):
-            part = slice(begin, begin + step)
-            ends = self.ends[index[part]]
-            drawn = rng.random(len(ends)) * ends[:, -1]
-            chosen[part] = np.minimum((ends <= drawn[:, None]).sum(axis=1), ends.shape[1] - 1)
+        for begin in range(0, rows, step := max(1, CELLS_AT_A_TIME // self.size)):
+            part = slice(begin, min(begin + step, rows))
+            held = {name: codes[part] for name, codes in given.items()}
+            count = part.stop - part.start
+            chosen[part] = pick(self.logarithms(held, count), rng.random(count))
         return chosen
+
+
+def pick(logarithms: Counts, lots: Counts) -> IntArray:
+    """For each line of logarithms of weights a place, by a lot from 0 to 1."""
+    ends = np.cumsum(np.exp(logarithms - logarithms.max(axis=1, keepdims=True)), axis=1)
+    places: IntArray = (ends <= (lots * ends[:, -1])[:, None]).sum(axis=1)
+    last: IntArray = np.minimum(places, ends.shape[1] - 1)
+    return last
 
 
 class Chain:
@@ -75,9 +86,10 @@ class Chain:
         self.recoding = recoding
         self.fill = {name: fill[name] for name in recoding.maps}
         for local in self.locals:
-            if set(local.model.domain.names) != {*local.given, local.attribute} or any(
-                self._size(each.name) != each.size for each in local.model.domain
-            ):
+            size = self._size(local.attribute)
+            if local.alone.shape != (size,) or [each.shape for each in local.factors] != [
+                (self._size(name), size) for name in local.given
+            ]:
                 raise HedgerowError("another-domain", "a chain must speak of merged codes of its domain.")
 
     def _size(self, name: str) -> int:
@@ -86,15 +98,16 @@ class Chain:
 
     def draw(self, local: Local, known: CodedTable, rows: int, rng: np.random.Generator) -> Codes:
         """A code of the attribute for each row, given codes of the others."""
-        merged = {name: self._merged(name, known[name]) for name in local.given}
-        return self._spread(local.attribute, local.draw(merged, rows, rng), rng)
+        merged = {name: self.merged(name, known[name]) for name in local.given}
+        return self.spread(local.attribute, local.draw(merged, rows, rng), rng.random(rows))
 
-    def _merged(self, name: str, codes: Codes) -> IntArray:
+    def merged(self, name: str, codes: Codes) -> IntArray:
         mapping = self.recoding.maps.get(name)
         found: IntArray = codes.astype(np.int64) if mapping is None else mapping[codes]
         return found
 
-    def _spread(self, name: str, merged: IntArray, rng: np.random.Generator) -> Codes:
+    def spread(self, name: str, merged: IntArray, lots: Counts) -> Codes:
+        """One of the codes that each merged code stands for, by a lot from 0 to 1."""
         dtype = self.domain[name].dtype
         mapping = self.recoding.maps.get(name)
         if mapping is None:
@@ -104,7 +117,7 @@ class Chain:
         ends = np.cumsum(self.fill[name][order])
         starts = np.searchsorted(mapping[order], np.arange(int(mapping.max()) + 2))
         lows = np.append(0.0, ends)[starts]
-        drawn = lows[merged] + rng.random(len(merged)) * (lows[merged + 1] - lows[merged])
+        drawn = lows[merged] + lots * (lows[merged + 1] - lows[merged])
         places = np.clip(np.searchsorted(ends, drawn, side="right"), starts[merged], starts[merged + 1] - 1)
         spread: Codes = order[places].astype(dtype)
         return spread
@@ -118,13 +131,12 @@ class Chain:
         for number, (name, mapping) in enumerate(self.recoding.maps.items()):
             arrays |= {f"map{number}": mapping, f"fill{number}": self.fill[name]}
         for number, local in enumerate(self.locals):
-            _hold(f"local{number}", local.model.state(), values, arrays)
+            arrays[f"alone{number}"] = local.alone
+            arrays |= {f"factor{number}.{place}": factor for place, factor in enumerate(local.factors)}
         return State("chain", values, arrays)
 
     @classmethod
     def from_state(cls, domain: Domain, stored: Stored) -> Chain:
-        from hedgerow.models import read
-
         maps: dict[str, IntArray] = {}
         fill: dict[str, Counts] = {}
         for number, name in enumerate(stored.names("merged", domain)):
@@ -139,12 +151,15 @@ class Chain:
         target = recoding.target()
         found = []
         for number, (attribute, *given) in enumerate(stored.lists_of_names("drawn", domain)):
-            held = Domain(target[name] for name in domain.marginal((attribute, *given)))
-            cells = held.cells(held.names)
-            if cells > MOST_LOCAL_CELLS:
-                raise ReleaseError("model-local-cells", "a chain of the release has a table that is too large.")
-            stored.take(memory=32 * cells, steps=20 * cells, rows=held[attribute].size)
-            found.append(Local(attribute, tuple(given), read(held, stored.held(f"local{number}"))))
+            size = target[attribute].size
+            cells = size * (1 + sum(target[name].size for name in given))
+            stored.take(memory=8 * cells, steps=cells, rows=size * (3 + len(given)))
+            alone = stored.floats(f"alone{number}", (size,), -STRONGEST, STRONGEST)
+            factors = [
+                stored.floats(f"factor{number}.{place}", (target[name].size, size), -STRONGEST, STRONGEST)
+                for place, name in enumerate(given)
+            ]
+            found.append(Local(attribute, tuple(given), alone, tuple(factors)))
         stored.finish()
         return cls(domain, found, recoding, fill)
 

@@ -15,7 +15,7 @@ split next, and how the rest is shared out, follows from noisy counts. Leaves an
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
@@ -35,6 +35,7 @@ from hedgerow.private.mechanisms import Randomizer
 from hedgerow.private.vault import Vault
 from hedgerow.schema import Encoding, Schema
 from hedgerow.schema.fits import can_misfit, looked_at
+from hedgerow.schema.leaves import Leaf
 from hedgerow.schema.numeric import ENDING
 from hedgerow.schema.probing import Probing
 
@@ -234,14 +235,15 @@ class Cutting:
         return answers
 
     def settled(self, schema: Schema) -> Schema:
-        """The schema with every line in cells."""
-        cells = {
-            name: {suffix: settle(line.root, line.tree.rhythm) for suffix, line in lines.items() if suffix != ENDING}
-            for name, lines in self._lines.items()
-        }
-        likely = {
-            name: habit(lines[ENDING].root, cells[name][""]) for name, lines in self._lines.items() if ENDING in lines
-        }
+        """The schema with every line in cells; what was counted to find them is forgotten."""
+        cells: dict[str, dict[str, list[list[Leaf]]]] = {}
+        likely: dict[str, Mapping[str, float]] = {}
+        while self._lines:
+            name = next(iter(self._lines))
+            lines = self._lines.pop(name)
+            cells[name] = {key: settle(line.root, line.tree.rhythm) for key, line in lines.items() if key != ENDING}
+            if ENDING in lines:
+                likely[name] = habit(lines[ENDING].root, cells[name][""])
         return schema.with_cuts(cells, likely)
 
 

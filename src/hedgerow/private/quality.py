@@ -59,7 +59,8 @@ def linked_distances(domain: Domain, tables: Tables, columns: Mapping[str, Margi
             steps += zip(attributes, columns[before(column)], strict=True)
     alone = [(name,) for names in own.values() for name in names]
     inside = [pair for names in own.values() for pair in combinations(names, 2)]
-    across = [pair for name in tables.names[1:] for pair in product(own[tables.parent(name)], own[name])]
+    lines = [(above, name) for name in tables.names[1:] for above in tables.line(name)[:-1]]
+    across = [pair for above, name in lines for pair in product(own[above], own[name])]
     return _weighted([_marginals(domain, _some(kind, seed)) for kind in (alone, inside, across, steps)])
 
 

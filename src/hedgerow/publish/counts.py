@@ -1,21 +1,21 @@
 """Tables of counts beside the synthetic rows: consistent with each other, because one model answers all of them.
 
-A count is what the model expects. Beside it stands what is known of its error: the noise of a cell, where just these
-columns were counted together, and the measured distance of the whole table from the private one, where that was bought.
+A count is what the model expects of a cell, and beside it stands the interval that `ask` would give for it, with what
+it rests on. What is known of the table as a whole stands there too: the noise of a cell, where just these columns were
+counted together, and the measured distance from the private table, where that was bought.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
-from hedgerow.errors import OptionError, SchemaError
+from hedgerow.answers.cells import Cells, Tabulating
+from hedgerow.errors import OptionError, SchemaError, suggestion
 from hedgerow.schema.document import read_yaml
 from hedgerow.schema.spreadsheets import guarded_name
 
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from hedgerow.release.bundle import Release
 
 FOLDER = "counts"
-MOST_CELLS = 200_000
-HEADER = ("count", "noise_std", "distance", "distance_std")
+MOST_CELLS = 1 << 12
+"""Of one table: each gets an interval of its own."""
+HEADER = ("count", "low", "high", "basis", "noise_std", "distance", "distance_std")
 
 
 def read(path: Path) -> tuple[tuple[str, ...], ...]:
@@ -54,12 +55,20 @@ def names(wanted: tuple[tuple[str, ...], ...]) -> list[str]:
 
 @dataclass(frozen=True)
 class Counted:
-    """One table of counts, with what is known of its error: noise of a cell, distance of the table, its noise."""
+    """One table of counts, with what is known of its error as a whole: noise of a cell, distance, noise of that."""
 
-    attributes: tuple[str, ...]
-    counts: npt.NDArray[np.float64]
+    cells: Cells
     known: tuple[str, str, str]
     """As they are written; empty where nothing is known."""
+
+    @property
+    def lines(self) -> Iterator[tuple[list[int], list[str]]]:
+        """The codes of each cell, and what is said of it."""
+        found = self.cells
+        for codes, count, low, high, basis in zip(
+            found.codes.tolist(), found.counts, found.low, found.high, found.bases, strict=True
+        ):
+            yield codes, [f"{count:.3f}", f"{low:.1f}", f"{high:.1f}", basis, *self.known]
 
 
 def attributes(release: Release, columns: tuple[str, ...]) -> tuple[str, ...]:
@@ -68,30 +77,37 @@ def attributes(release: Release, columns: tuple[str, ...]) -> tuple[str, ...]:
     return release.model.domain.marginal(coding)
 
 
-def counted(release: Release, columns: tuple[str, ...]) -> Counted:
+def counted(release: Release, tabulating: Tabulating, columns: tuple[str, ...]) -> Counted:
     """What the model expects over some columns."""
-    answer = release.marginal(columns)
-    if answer.counts.size > MOST_CELLS:
+    for column in columns:
+        if column not in release.encoding.declared:
+            raise OptionError(
+                "unknown-column",
+                f'the release has no column "{column}".{suggestion(column, release.encoding.declared)}',
+            )
+    size = release.encoding.domain.cells(attributes(release, columns))
+    if size > MOST_CELLS:
         raise OptionError(
             "too-many-cells",
-            f"the table of {' × '.join(columns)} has {answer.counts.size:,} cells, more than {MOST_CELLS:,}; "
+            f"the table of {' × '.join(columns)} has {size:,} cells, more than {MOST_CELLS:,}; "
             "ask for fewer columns. Nothing was written.",
         )
+    answer = release.marginal(columns)
+    cells = tabulating.cells(columns)
     quality = release.quality
     measured = () if quality is None else (*quality.columns, *quality.pairs, *quality.wider)
-    distance = next((each for each in measured if each.attributes == answer.attributes), None)
+    distance = next((each for each in measured if each.attributes == cells.attributes), None)
     noise = "" if answer.noise_std is None else f"{answer.noise_std:.4g}"
     known = (noise, "", "") if distance is None else (noise, f"{distance.value:.4f}", f"{distance.std:.4f}")
-    return Counted(answer.attributes, answer.counts, known)
+    return Counted(cells, known)
 
 
 def table(release: Release, found: Counted) -> bytes:
     """The counts as a CSV file that people read, a row for each cell."""
-    labels = [release.encoding.labels(name) for name in found.attributes]
+    labels = [release.encoding.labels(name) for name in found.cells.attributes]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*map(guarded_name, found.attributes), *HEADER])
-    for cell in np.ndindex(found.counts.shape):
-        held = [guarded_name(said[code]) for said, code in zip(labels, cell, strict=True)]
-        writer.writerow([*held, f"{found.counts[cell]:.3f}", *found.known])
+    writer.writerow([*map(guarded_name, found.cells.attributes), *HEADER])
+    for codes, said in found.lines:
+        writer.writerow([*(guarded_name(each[code]) for each, code in zip(labels, codes, strict=True)), *said])
     return text.getvalue().encode()

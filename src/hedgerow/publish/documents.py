@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from hedgerow.answers.cells import Tabulating
 from hedgerow.pages.release import release_page
 from hedgerow.pages.shell import public_page
 from hedgerow.publish import catalogues, counts, sdmx
@@ -44,9 +45,12 @@ def computed(publication: Publication) -> dict[str, bytes]:
     """What floating-point numbers are printed in: the page, for the first table, and tables of counts."""
     first = publication.tables[0]
     made = {PAGE: release_page(publication.release, first.rows, first.seed).encode()}
+    if not publication.counts:
+        return made
+    tabulating = Tabulating(publication.release)
     names = zip(counts.names(publication.counts), sdmx.file_names(publication.counts), strict=True)
     for number, (columns, (read, exchanged)) in enumerate(zip(publication.counts, names, strict=True), start=1):
-        found = counts.counted(publication.release, columns)
+        found = counts.counted(publication.release, tabulating, columns)
         made[read] = counts.table(publication.release, found)
         made[exchanged] = sdmx.observations(publication, number, found)
     return made

@@ -14,8 +14,6 @@ import re
 import unicodedata
 from xml.etree import ElementTree
 
-import numpy as np
-
 from hedgerow.errors import visible
 from hedgerow.publish.counts import Counted, attributes, names
 from hedgerow.publish.publication import Publication
@@ -27,6 +25,9 @@ _STRUCTURE = "http://www.sdmx.org/resources/sdmxml/schemas/v2_1/structure"
 _COMMON = "http://www.sdmx.org/resources/sdmxml/schemas/v2_1/common"
 _MEASURE = ("OBS_VALUE", "What the model expects in the cell")
 _KNOWN = {
+    "LOW": "The lower end of a 90 % interval for the private table's own count",
+    "HIGH": "The upper end of that interval",
+    "BASIS": "What the interval rests on: measured, modelled or assumed",
     "NOISE_STD": "Standard deviation of the noise of a cell, where just these columns were counted together",
     "DISTANCE": "Measured total variation distance of the whole table from the private one",
     "DISTANCE_STD": "Standard deviation of the noise in that distance",
@@ -45,11 +46,10 @@ def observations(publication: Publication, number: int, counted: Counted) -> byt
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     places = _places(publication)
-    writer.writerow(["DATAFLOW", *(places[name] for name in counted.attributes), _MEASURE[0], *_KNOWN])
+    writer.writerow(["DATAFLOW", *(places[name] for name in counted.cells.attributes), _MEASURE[0], *_KNOWN])
     flow = f"{_agency(publication)}:COUNTS_{number}({VERSION})"
-    for cell in np.ndindex(counted.counts.shape):
-        values = [f"V{code + 1}" for code in cell]
-        writer.writerow([flow, *values, f"{counted.counts[cell]:.3f}", *counted.known])
+    for codes, said in counted.lines:
+        writer.writerow([flow, *(f"V{code + 1}" for code in codes), *said])
     return text.getvalue().encode()
 
 
@@ -91,10 +91,10 @@ def structure(publication: Publication) -> bytes:
         figures = _under(components, _STRUCTURE, "AttributeList", id="AttributeDescriptor")
         for name in _KNOWN:
             attribute = _component(figures, "Attribute", name, agency, assignmentStatus="Conditional")
-            _decimal(attribute)
+            _written(attribute, "String" if name == "BASIS" else "Decimal")
             _refers_to_measure(attribute)
         measures = _under(components, _STRUCTURE, "MeasureList", id="MeasureDescriptor")
-        _decimal(_component(measures, "PrimaryMeasure", _MEASURE[0], agency))
+        _written(_component(measures, "PrimaryMeasure", _MEASURE[0], agency), "Decimal")
     ElementTree.indent(root, " ")
     written: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
     return written + b"\n"
@@ -126,9 +126,9 @@ def _component(
     return made
 
 
-def _decimal(component: ElementTree.Element) -> None:
+def _written(component: ElementTree.Element, kind: str) -> None:
     represented = _under(component, _STRUCTURE, "LocalRepresentation")
-    _under(represented, _STRUCTURE, "TextFormat", textType="Decimal")
+    _under(represented, _STRUCTURE, "TextFormat", textType=kind)
 
 
 def _refers(parent: ElementTree.Element, element: str, kind: str, package: str, /, **target: str) -> None:

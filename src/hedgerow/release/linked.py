@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 import numpy as np
 import pyarrow as pa
 
-from hedgerow.coded.domain import CodedTable, Codes, Counts, IntArray
+from hedgerow.answers.linked import LinkedAsking
+from hedgerow.coded.domain import CodedTable, Counts, IntArray
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import OptionError, ReleaseError
+from hedgerow.models.families import Children, Coding, Rows
 from hedgerow.models.linked import Chain, LinkedModel
 from hedgerow.models.model import block_rng
 from hedgerow.models.rows import CountedRows, Recounted
 from hedgerow.models.stored import Allowance
 from hedgerow.release.bundle import MOST_ROWS, Release
 from hedgerow.release.files import table_writer
-from hedgerow.schema.arrays import FloatArray
-from hedgerow.schema.links import View, before, left_of, rows_of, start_of, step_of
-from hedgerow.schema.ordered import OrderedColumn
+from hedgerow.schema.links import View, rows_of, start_of
 
 if TYPE_CHECKING:
+    from hedgerow.answers.asking import Answers
     from hedgerow.schema import Schema
-    from hedgerow.schema.column import Column
 
 BLOCK_UNITS = 1 << 16
 """Units of a block."""
@@ -36,8 +36,6 @@ VALUES_AT_A_TIME = 1 << 25
 """Values of all rows that are held at a time; a unit with more of them is drawn by itself."""
 BYTES_A_VALUE = 16
 """Of a row while it is drawn and written."""
-TRIES = 100
-"""Times that a step is drawn again which only a first row has."""
 
 
 class LinkedRelease(Release):
@@ -125,11 +123,20 @@ class LinkedRelease(Release):
     def _refuse(self, what: str) -> NoReturn:
         raise OptionError(
             "not-of-linked-tables",
-            f"{what} is not there for releases of linked tables yet; sample, verify and publish are.",
+            f"{what} is not there for releases of linked tables yet; sample, ask, verify and publish are.",
         )
 
-    def ask(self, *_: Any, **__: Any) -> NoReturn:
-        self._refuse("ask")
+    def drawn_units(self, units: int) -> Iterator[dict[str, Rows]]:
+        """Codes of so many units of one block, some at a time, always the same."""
+        yield from _Block(self, min(units, BLOCK_UNITS), block_rng(0, 0), 0).families()
+
+    @cached_property
+    def _linked_asking(self) -> LinkedAsking:
+        return LinkedAsking(self)
+
+    def ask(self, question: str, level: float = 0.9, population: bool = False) -> Answers:
+        """Answers to a SELECT from one table, or from tables that are joined along their keys: see docs/use/ask.md."""
+        return self._linked_asking.ask(question, level, population)
 
     def complete(self, *_: Any, **__: Any) -> NoReturn:
         self._refuse("complete")
@@ -233,10 +240,11 @@ def write_tables(folder: Path, release: LinkedRelease, rows: int | None, seed: i
 
 def _can_draw(chain: Chain, view: View) -> bool:
     """Whether a chain draws every attribute of a view once, given what is known by then."""
-    known = {*view.given, *view.earlier.values(), *filter(None, [view.left])}
+    known = {*view.given, *filter(None, [view.left])}
     for number, local in enumerate(chain.locals):
         if (local.attribute == view.step) != (number == 0 and view.step is not None):
             return False
+        known |= {*filter(None, [view.earlier.get(local.attribute)])}
         if not set(local.given) <= known:
             return False
         known |= {local.attribute, *view.order}
@@ -252,51 +260,36 @@ def holds_links(path: Path) -> bool:
         return False
 
 
-class _Drawn:
-    """Rows of one table: codes of its own attributes, its parents, how many rows of each child follow, and its orders
-    where it has one.
-    """
-
-    def __init__(
-        self, codes: CodedTable, parent: IntArray, counts: Mapping[str, IntArray], orders: pa.Array | None = None
-    ):
-        self.codes, self.parent, self.counts, self.orders = codes, parent, counts, orders
-
-    @property
-    def rows(self) -> int:
-        return len(self.parent)
-
-    def part(self, some: slice) -> _Drawn:
-        """Rows of the root that lie next to each other."""
-        codes = {name: held[some] for name, held in self.codes.items()}
-        counts = {name: held[some] for name, held in self.counts.items()}
-        return _Drawn(codes, np.arange(some.stop - some.start), counts)
-
-
 class _Block:
     def __init__(self, release: LinkedRelease, units: int, rng: np.random.Generator, number: int):
         assert release.schema.linked is not None
         self._schema: Schema = release.schema
         self._links = release.schema.linked
         self._encoding = release.encoding
+        self._coding = Coding(release.encoding, rng)
         self._model = cast("LinkedModel", release.model)
         self._units, self._rng = units, rng
         self._first = {name: number * BLOCK_UNITS * most for name, most in self._links.most_rows.items()}
         """How many keys of each table were given, or kept free for blocks before this one."""
 
     def tables(self) -> Iterator[dict[str, pa.Table]]:
+        for drawn in self.families():
+            yield {name: self._written(name, rows) for name, rows in drawn.items()}
+            for name, rows in drawn.items():
+                self._first[name] += len(rows)
+
+    def families(self) -> Iterator[dict[str, Rows]]:
+        """Whole units, as many at a time as may be held."""
         root = self._links.root
-        codes = self._model.draw(self._units, self._rng)
-        units = _Drawn(codes, np.arange(self._units), self._counts(root, codes))
+        units = Rows.of_root(self._coding, self._links, self._model.draw(self._units, self._rng))
         for some in self._parts(units):
             drawn = {root: units.part(some)}
             for name in self._links.names[1:]:
-                drawn[name] = self._children(name, drawn[self._links.parent(name)])
-            yield {name: self._written(name, rows) for name, rows in drawn.items()}
-            for name, rows in drawn.items():
-                self._first[name] += rows.rows
+                parents = drawn[self._links.parent(name)]
+                drawn[name] = Children(self._coding, self._links, name, parents).draw_all(self._model.chains)
+            yield drawn
 
-    def _parts(self, units: _Drawn) -> Iterator[slice]:
+    def _parts(self, units: Rows) -> Iterator[slice]:
         """Units next to each other, as many as may be held at a time and one at least."""
         values = np.full(self._units, self._width(self._links.root), dtype=np.int64)
         for child, rows in units.counts.items():
@@ -321,61 +314,7 @@ class _Block:
     def _width(self, name: str) -> int:
         return len(self._links.ids(name)) + sum(each.partition(".")[0] == name for each in self._encoding.domain.names)
 
-    def _counts(self, name: str, codes: CodedTable) -> dict[str, IntArray]:
-        """How many rows of each child table follow on rows of a table."""
-        return {child: self._numbers(rows_of(name, child), codes) for child in self._links.children(name)}
-
-    def _column(self, name: str) -> Column:
-        return self._encoding.declared[name]
-
-    def _numbers(self, column: str, codes: CodedTable) -> IntArray:
-        """Whole numbers that a generated column stands for."""
-        held = [codes[name] for name in self._encoding.attributes_of(column)]
-        return np.asarray(self._column(column).decode(held, self._rng).to_numpy(zero_copy_only=False), dtype=np.int64)
-
-    def _codes(self, column: str, array: pa.Array) -> CodedTable:
-        names = self._encoding.attributes_of(column)
-        found = self._column(column).encode(array).codes
-        return {name: codes.astype(self._encoding.domain[name].dtype) for name, codes in zip(names, found, strict=True)}
-
-    def _children(self, name: str, parents: _Drawn) -> _Drawn:
-        """The rows of a table, those that come first of all parents, then those that come next, and so on."""
-        counts = parents.counts[name]
-        begins = np.cumsum(counts) - counts
-        alive = np.flatnonzero(counts > 0)
-        chain, line = self._model.chains[name], _Line(self, name, parents, alive)
-        codes = self._unfilled(name, int(counts.sum()))
-        orders: FloatArray = np.zeros(int(counts.sum()))
-        place = 0
-        while len(alive):
-            known: CodedTable = {each: held[alive] for each, held in parents.codes.items()}
-            known |= self._codes(left_of(name), pa.array(counts[alive] - 1 - place))
-            known |= line.given(len(alive))
-            own = line.moved(known, alive)
-            for local in chain.locals:
-                if local.attribute not in own:
-                    own[local.attribute] = chain.draw(local, {**known, **own}, len(alive), self._rng)
-            rows = begins[alive] + place
-            for attribute, held in own.items():
-                codes[attribute][rows] = held
-            if line.ordered:
-                orders[rows] = line.at
-            place += 1
-            goes_on = np.flatnonzero(counts[alive] > place)
-            line.advance(own, goes_on)
-            alive = alive[goes_on]
-        parent = np.repeat(np.arange(parents.rows), counts)
-        return _Drawn(codes, parent, self._counts(name, codes), line.orders(orders) if line.ordered else None)
-
-    def _unfilled(self, name: str, rows: int) -> CodedTable:
-        """Room for the codes of all rows of a table."""
-        attributes = [local.attribute for local in self._model.chains[name].locals]
-        order = self._links.links[name].order
-        if order is not None:
-            attributes += self._encoding.attributes_of(f"{name}.{order}")
-        return {each: np.zeros(rows, dtype=self._encoding.domain[each].dtype) for each in attributes}
-
-    def _written(self, name: str, drawn: _Drawn) -> pa.Table:
+    def _written(self, name: str, drawn: Rows) -> pa.Table:
         """Values, with keys that are made anew and links that fit them."""
         link = self._links.links[name]
         encoding = self._schema.table(name).encoding()
@@ -387,128 +326,8 @@ class _Block:
         if link.link is not None:
             table = table.add_column(0, link.link, pa.array(self._ids(self._links.parent(name), drawn.parent)))
         if link.key is not None and link.key != link.link:
-            table = table.add_column(0, link.key, pa.array(self._ids(name, np.arange(drawn.rows))))
+            table = table.add_column(0, link.key, pa.array(self._ids(name, np.arange(len(drawn)))))
         return table
 
     def _ids(self, name: str, rows: IntArray) -> IntArray:
         return self._first[name] + rows + 1
-
-
-class _Line:
-    """What is remembered from one row of each parent to the next."""
-
-    def __init__(self, block: _Block, name: str, parents: _Drawn, having: IntArray):
-        self._block, self._name = block, name
-        encoding, link = block._encoding, block._links.links[name]
-        self._order = None if link.order is None else f"{name}.{link.order}"
-        self._first = True
-        self.at: FloatArray = np.zeros(0)
-        """Where the order of the rows stands that are drawn now."""
-        if self._order is not None:
-            self.at = self._starts(start_of(block._links.parent(name), name), parents, having)
-        self._earlier: CodedTable = {}
-        self._maps = {
-            column: _to_before(encoding.declared[column], encoding.declared[before(column)])
-            for column in encoding.columns
-            if before(column) in encoding.declared
-            if column.partition(".")[0] == name
-        }
-
-    def _starts(self, column: str, parents: _Drawn, having: IntArray) -> FloatArray:
-        """Where the first row of each parent stands that has one; the parents hold its codes from now on."""
-        block = self._block
-        declared = cast("OrderedColumn", block._column(column))
-        chain = block._model.chains[column]
-        own = block._codes(column, pa.nulls(parents.rows, pa.string()))
-        waiting = having
-        for _ in range(TRIES):
-            for local in chain.locals:
-                known = {name: codes[waiting] for name, codes in {**parents.codes, **own}.items()}
-                own[local.attribute][waiting] = chain.draw(local, known, len(waiting), block._rng)
-            numbers = self._settled(column, own)
-            waiting = having[np.isnan(numbers[having])]
-            if not len(waiting):
-                break
-        parents.codes |= own
-        return np.where(np.isnan(numbers), float(declared.cells.low), numbers)
-
-    def _settled(self, column: str, codes: CodedTable) -> FloatArray:
-        """The numbers that an order stands at; NaN where it says nothing."""
-        declared = cast("OrderedColumn", self._block._column(column))
-        held = [codes[name] for name in self._block._encoding.attributes_of(column)]
-        values = declared.write(held, self._block._rng)
-        values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
-        return declared.settled(values)[0]
-
-    def given(self, rows: int) -> CodedTable:
-        """Codes of what the row before holds."""
-        if not self._first:
-            return self._earlier
-        found: CodedTable = {}
-        for column in self._maps:
-            found |= self._block._codes(before(column), pa.nulls(rows, pa.string()))
-        return found
-
-    def moved(self, known: CodedTable, alive: IntArray) -> CodedTable:
-        """Codes of the order, and of how far it lies from that of the row before."""
-        if self._order is None:
-            return {}
-        block, step = self._block, step_of(self._name)
-        if self._first:
-            self.at = self.at[alive]
-            steps = block._codes(step, pa.nulls(len(alive), pa.int64()))
-        else:
-            (name,) = block._encoding.attributes_of(step)
-            steps = {name: self._steps(name, known, len(alive))}
-            column = cast("OrderedColumn", block._column(self._order))
-            highest = column.settled(pa.array([column.max]))[0][0]  # type: ignore[attr-defined]
-            self.at = np.minimum(self.at + block._numbers(step, steps), highest)
-        return steps | block._codes(self._order, self.orders(self.at))
-
-    @property
-    def ordered(self) -> bool:
-        return self._order is not None
-
-    def orders(self, numbers: FloatArray) -> pa.Array:
-        """The orders that numbers stand for."""
-        assert self._order is not None
-        declared = cast("OrderedColumn", self._block._column(self._order))
-        return declared.to_arrow(numbers.astype(np.int64), np.zeros(len(numbers), dtype=bool)).cast(declared.arrow_type)
-
-    def _steps(self, name: str, known: CodedTable, rows: int) -> Codes:
-        """How far rows lie from those before them; that there is none before is not among it."""
-        block = self._block
-        chain = block._model.chains[self._name]
-        local = next(each for each in chain.locals if each.attribute == name)
-        none = block._column(step_of(self._name)).layout.null
-        codes = chain.draw(local, known, rows, block._rng)
-        for _ in range(TRIES):
-            again = np.flatnonzero(codes == none)
-            if not len(again):
-                break
-            held = {each: known[each][again] for each in local.given}
-            codes[again] = chain.draw(local, held, len(again), block._rng)
-        codes[codes == none] = 0
-        return codes
-
-    def advance(self, own: CodedTable, goes_on: IntArray) -> None:
-        """The rows of parents that have another one become the rows before."""
-        encoding = self._block._encoding
-        self._earlier = {}
-        for column, mapping in self._maps.items():
-            now, then = encoding.attributes_of(column), encoding.attributes_of(before(column))
-            for number, (old, new) in enumerate(zip(now, then, strict=True)):
-                codes = own[old][goes_on]
-                self._earlier[new] = (mapping[codes] if number == 0 else codes).astype(encoding.domain[new].dtype)
-        self._first = False
-        if self._order is not None:
-            self.at = self.at[goes_on]
-
-
-def _to_before(own: Column, then: Column) -> IntArray:
-    """For each code of a column, that of the same value in the row before, which may be missing as well."""
-    marks = [then.layout.mark(mark) for mark in own.layout.marks]
-    beyond = [then.layout.other] if own.layout.other is not None and own.layout.other >= own.layout.values else []
-    hidden = [then.layout.null] if own.layout.hidden is not None else []
-    codes = [*range(own.layout.values), *marks, *beyond, *hidden]
-    return np.array([0 if code is None else code for code in codes], dtype=np.int64)

@@ -13,7 +13,7 @@ from hedgerow.answers.figure import ASKED, Asked, Figure
 from hedgerow.budget.accounting import guarantee, whole
 from hedgerow.budget.amounts import Budget
 from hedgerow.coded.query import MarginalQuery
-from hedgerow.errors import standing, unread
+from hedgerow.errors import OptionError, standing, unread
 from hedgerow.private.account import Account
 from hedgerow.private.engines import open_engine
 from hedgerow.private.ledger import ROW, Ledger
@@ -61,6 +61,11 @@ def confirm(
     """
     schema = release.schema.with_file(file or {})
     with unread():
+        if schema.linked is not None:
+            raise OptionError(
+                "not-of-linked-tables",
+                "private rows of linked tables cannot be asked yet. Hint: the release itself answers questions.",
+            )
         confirming = Confirming(schema, Figure.of(question, schema), budget)
         books = None if ledger is None else Ledger(ledger, period)
         if books is not None:

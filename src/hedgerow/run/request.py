@@ -56,6 +56,7 @@ def synthesize(
     allow_misfits: Sequence[str] = (),
     rows: int | None = None,
     quality: float = SHARE_OF_QUALITY,
+    stay: bool = False,
 ) -> Release:
     """Make a release of a private table.
 
@@ -75,7 +76,8 @@ def synthesize(
     `allow_misfits` names columns that may. `rows` is how many will be drawn, where that is known beforehand
     (never the true number): a method that needs the number for nothing else then spends nothing on it. `quality` is
     the part of the budget that measures, when all else is done, how far the rows that are drawn by default are from the
-    private ones (`Release.quality`); 0 leaves it to the method. `ledger` is debited before
+    private ones (`Release.quality`); 0 leaves it to the method. With `stay` the rows of a database are counted there
+    and do not come here. `ledger` is debited before
     anything is counted, in its period of the name `period` or in the one that was opened last.
     """
     request = Request(
@@ -96,6 +98,7 @@ def synthesize(
         allow_misfits=tuple(allow_misfits),
         rows=rows,
         quality=quality,
+        stay=stay,
     )
     return request.checked().release(progress)
 
@@ -141,6 +144,8 @@ class Request:
     """How many rows will be drawn, where that is known beforehand: no budget then buys their number."""
     quality: float = SHARE_OF_QUALITY
     """The part of the budget that measures how far the drawn rows are from the private ones; 0 for none."""
+    stay: bool = False
+    """Whether the rows of a database must be counted there, and not come here."""
     outputs: Outputs | None = None
     """The files that will be written."""
 
@@ -260,7 +265,13 @@ class Request:
             raise OptionError(
                 "output-not-a-folder", f'linked tables are written into a folder; "{self.outputs.table}" has an ending.'
             )
-        given = {"--public": self.public, "--prior": self.prior, "--rows": rows, "--report": page}
+        given = {
+            "--public": self.public,
+            "--prior": self.prior,
+            "--rows": rows,
+            "--report": page,
+            "--stay": self.stay or None,
+        }
         for name, value in given.items():
             if value is not None:
                 raise OptionError("not-with-tables", f"{name} cannot be used with linked tables yet; leave it out.")
@@ -305,7 +316,8 @@ class Checked:
         if self.schema.discoveries and hasattr(table, "read_all"):
             table = table.read_all()  # a reader can be read once, a discovery needs several passes
         if self.schema.linked is None:
-            engine: Engine = open_engine(table, self.schema.written, memory=run.progress.limits.memory)
+            memory = run.progress.limits.memory
+            engine: Engine = open_engine(table, self.schema.written, memory=memory, stay=asked.stay)
             if place := getattr(engine, "place", None):
                 run.progress.say(place)
         else:

@@ -161,7 +161,7 @@ class Run:
         if schema.linked is None:
             model = self.method.run(Published(vault, totals) if totals else vault, self.progress)
         else:
-            model = histories.run(self.method, schema.linked, columns, vault, self.progress)
+            model = histories.run(self.method, schema.linked, encoding, vault, self.progress)
         if totals:
             model = raked(model, totals)
 

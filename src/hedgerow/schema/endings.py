@@ -25,6 +25,8 @@ from hedgerow.schema.reading import as_number
 REST = ""
 _ENDING = re.compile(r"(?!00)\d\d|5?0{2,15}")
 _LIKELIEST = 1e15
+_AT_ONCE = 1 << 13
+"""Rows whose endings are drawn at a time, out of a hundred shares each."""
 _TRIES = 16
 """A draw of the rest that has a named ending is drawn again so often; then it stays."""
 
@@ -61,15 +63,19 @@ class Habit:
         self._named = [name for name in likely if name != REST]
 
     @cached_property
-    def _ranked(self) -> list[Ranked]:
-        """The steps with each named ending, then all."""
-        sets = [*map(residues_of, self._named), (np.zeros(1, dtype=np.int64), 1)]
-        return [Ranked(residues, period, self._first, self._last, self._avoid) for residues, period in sets]
+    def _sets(self) -> list[tuple[IntArray, int]]:
+        """The remainders of the steps with each named ending, then those of all."""
+        return [*map(residues_of, self._named), (np.zeros(1, dtype=np.int64), 1)]
+
+    def _ranked(self, nth: int, leaf: IntArray) -> Ranked:
+        """The steps of one of these sets in some leaves: all sets in all leaves would be millions of numbers."""
+        return Ranked(*self._sets[nth], self._first[leaf], self._last[leaf], self._avoid)
 
     @cached_property
     def _upto(self) -> FloatArray:
         """For each leaf, the shares of its named endings, added up, and then 1; uniform where nothing is likely."""
-        counts = np.array([ranked.count for ranked in self._ranked], dtype=np.float64)
+        every = np.arange(len(self._first))
+        counts = np.array([self._ranked(nth, every).count for nth in range(len(self._sets))], dtype=np.float64)
         counts[-1] = np.maximum(counts[-1] - counts[:-1].sum(axis=0), 0)
         likely = np.array([*(self._likely[name] for name in self._named), self._likely.get(REST, 1.0)])
         weight = counts * likely[:, None]
@@ -79,30 +85,34 @@ class Habit:
     def draw(self, leaf: IntArray, along: FloatArray, rng: np.random.Generator) -> IntArray:
         """A step of each leaf, about so far into it."""
         share = rng.random(len(leaf))
-        ending = (self._upto[:-1, leaf] <= share).sum(axis=0)
+        ending = np.empty(len(leaf), dtype=np.int64)
+        for begin in range(0, len(leaf), _AT_ONCE):
+            part = slice(begin, begin + _AT_ONCE)
+            ending[part] = (self._upto[:-1, leaf[part]] <= share[part]).sum(axis=0)
         along = np.where(self._mirrored[leaf], 1 - along, along)
         drawn = np.empty(len(leaf), dtype=np.int64)
-        for index, ranked in enumerate(self._ranked):
+        for index in range(len(self._sets)):
             rows = np.flatnonzero(ending == index)
-            drawn[rows] = _nth(ranked, leaf[rows], along[rows])
+            drawn[rows] = self._nth(index, leaf[rows], along[rows])
         rows = np.flatnonzero(ending == len(self._named))
         for _ in range(_TRIES):  # the rest has no named ending
             rows = rows[self._is_named(drawn[rows])]
             if not len(rows):
                 break
-            drawn[rows] = _nth(self._ranked[-1], leaf[rows], rng.random(len(rows)))
+            drawn[rows] = self._nth(-1, leaf[rows], rng.random(len(rows)))
         return np.where(self._mirrored[leaf], -drawn, drawn)
+
+    def _nth(self, index: int, leaf: IntArray, along: FloatArray) -> IntArray:
+        """The step of a set that lies so far into each leaf."""
+        ranked = self._ranked(index, leaf)
+        place = np.clip((along * ranked.count).astype(np.int64), 0, ranked.count - 1)
+        return ranked.nth(np.arange(len(leaf)), place)
 
     def _is_named(self, steps: IntArray) -> Any:
         held = np.zeros(len(steps), dtype=bool)
         for residues, period in map(residues_of, self._named):
             held |= np.isin(steps % period, residues)
         return held
-
-
-def _nth(ranked: Ranked, leaf: IntArray, along: FloatArray) -> IntArray:
-    count = ranked.count[leaf]
-    return ranked.nth(leaf, np.clip((along * count).astype(np.int64), 0, count - 1))
 
 
 def residues_of(ending: str) -> tuple[IntArray, int]:

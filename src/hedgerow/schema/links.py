@@ -13,8 +13,8 @@ are columns of one schema, each named TABLE.COLUMN, with some that nobody wrote 
 
 Beside them a first look counts units of which rows are left out: TABLE.orphans(), TABLE.duplicates(), TABLE.beyond().
 
-A question is about the columns of one table, and of its parent: about its *view*. In every view the rows of one unit (a
-key of the root and all that hangs on it) weigh `parts` together at most, so that is what one unit moves.
+A question is about the columns of one table, and of those above it: about its *view*. In every view the rows of one
+unit (a key of the root and all that hangs on it) weigh `parts` together at most, so that is what one unit moves.
 """
 
 from __future__ import annotations
@@ -258,6 +258,11 @@ class Tables:
     def children(self, name: str) -> list[str]:
         return [other for other, link in self.links.items() if link.parent == name]
 
+    def line(self, name: str) -> list[str]:
+        """A table and those above it, the root first."""
+        parent = self.links[name].parent
+        return [*([] if parent is None else self.line(parent)), name]
+
     def parent(self, name: str) -> str:
         parent = self.links[name].parent
         assert parent is not None
@@ -307,7 +312,7 @@ class Tables:
         """The table whose view holds these columns: the one that comes last."""
         owners = {name.partition(".")[0] for name in names}
         last = max(owners, key=self.names.index, default=self.root)
-        assert owners <= {last, self.links[last].parent}
+        assert owners <= {*self.line(last)}
         return last
 
 
@@ -320,7 +325,7 @@ class View:
     order: Marginal
     """Its own that follow from how far it lies from the row before."""
     given: Marginal
-    """Those of its parent."""
+    """Those of the tables above it."""
     left: str | None
     """How many rows follow."""
     earlier: Mapping[str, str]
@@ -340,7 +345,8 @@ class View:
             return cls(_attributes(held(name), columns), (), (), None, {})
         parent, order, step = tables.parent(name), f"{name}.{tables.links[name].order}", step_of(name)
         own = [column for column in held(name) if column not in (order, step)]
-        above = [column for column in held(parent) if column not in (step_of(parent), rows_of(parent, name))]
+        line = tables.line(name)[:-1]
+        above = [column for owner in line for column in held(owner) if column != step_of(owner)]
         above += [column for column in [start_of(parent, name)] if column in columns]
         earlier = {
             now: then

@@ -93,6 +93,10 @@ class OrderedColumn(Column):
         return [f"{value:.6g}" if isinstance(value, float) else value for value in values]
 
     def encode(self, array: pa.Array) -> Encoded:
+        return self._encoded(array)[0]
+
+    def _encoded(self, array: pa.Array) -> tuple[Encoded, FloatArray]:
+        """The codes, and the declared number that stands for each value."""
         array = plain(array)
         numbers, empty = self.read(array)
         unread = np.isnan(numbers)
@@ -111,12 +115,11 @@ class OrderedColumn(Column):
             exact = numbers == value
             codes[exact if layout.other is not None else exact | (settled == value)] = cell
             inside[exact] = True
-        return Encoded((codes, *self._classes(bounded, codes)), ~inside)
+        return Encoded((codes, *self._classes(bounded, codes)), ~inside), settled
 
     def settled(self, array: pa.Array) -> tuple[FloatArray, BoolArray]:
         """The number of every value that has a bin, NaN for the others; and which values are not declared."""
-        numbers = self.cells.settle(self.read(plain(array)).values)
-        codes, outside = self.encode(array)
+        (codes, outside), numbers = self._encoded(array)
         return np.where(codes[0] < self.layout.own, numbers, np.nan), outside
 
     def single_numbers(self) -> list[tuple[int, float]]:

@@ -7,7 +7,6 @@ lies in one part at most: the parts of one level are a partition, and counting i
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -26,6 +25,32 @@ class Block(NamedTuple):
     @property
     def single(self) -> bool:
         return self.low == self.high
+
+
+class Blocks(NamedTuple):
+    """Many blocks as columns: a line with millions of rows is split into a hundred thousand of them."""
+
+    low: IntArray
+    high: IntArray
+    rank: IntArray
+
+    @classmethod
+    def of(cls, blocks: Iterable[Block]) -> Blocks:
+        return cls(*np.array([*blocks], dtype=np.int64).reshape(-1, 3).T)
+
+    @property
+    def single(self) -> BoolArray:
+        alone: BoolArray = self.low == self.high
+        return alone
+
+    def listed(self) -> list[Block]:
+        return [Block(*each) for each in zip(*(column.tolist() for column in self), strict=True)]
+
+    def take(self, which: IntArray | BoolArray) -> Blocks:
+        return Blocks(self.low[which], self.high[which], self.rank[which])
+
+    def and_then(self, others: Blocks) -> Blocks:
+        return Blocks(*(np.concatenate(pair) for pair in zip(self, others, strict=True)))
 
 
 class Placed(NamedTuple):
@@ -48,20 +73,23 @@ class Tree(Protocol):
         """How often a block can be split until single steps are left, at most; the first time gives `top`."""
         ...
 
-    def top(self) -> list[Block]:
+    def top(self) -> Blocks:
         """The first partition."""
         ...
 
-    def parts(self, block: Block) -> list[Block]:
-        """What fills a block that is not a single step; one part alone, finer to split, where a bound cuts it."""
+    def parts(self, blocks: Blocks) -> tuple[Blocks, IntArray]:
+        """What fills each block that is not a single step, one block after the other, and how many parts each has.
+
+        One part alone, finer to split, where a bound cuts it.
+        """
         ...
 
-    def runs(self, block: Block, depth: int) -> int:
+    def runs(self, blocks: Blocks, depth: int) -> int:
         """About how many `starts` there are."""
         ...
 
-    def starts(self, block: Block, depth: int) -> IntArray:
-        """Where the parts begin into which a block is split after `depth` times, or finer; the first is its own."""
+    def starts(self, blocks: Blocks, depth: int) -> IntArray:
+        """Where the parts begin into which blocks are split after `depth` times, or finer; each begins with its own."""
         ...
 
 
@@ -81,38 +109,32 @@ class Decimal:
     def levels(self) -> int:
         return len(str(max(abs(self.low), abs(self.high)))) + 1
 
-    def top(self) -> list[Block]:
+    def top(self) -> Blocks:
         digits = range(1, self.levels)
         below = (Block(1 - 10**digit, -(10 ** (digit - 1)), digit - 1) for digit in reversed(digits))
         above = (Block(10 ** (digit - 1), 10**digit - 1, digit - 1) for digit in digits)
-        blocks = self._within([*below, Block(0, 0, 0), *above])
-        while len(blocks) == 1 and not blocks[0].single:
-            blocks = self.parts(blocks[0])
+        blocks = Blocks.of(self._within([*below, Block(0, 0, 0), *above]))
+        while len(blocks.low) == 1 and not blocks.single[0]:
+            blocks, _ = self.parts(blocks)
         return blocks
 
-    def parts(self, block: Block) -> list[Block]:
-        if block.high < 0:
-            mirrored = Decimal(-self.high, -self.low).parts(Block(-block.high, -block.low, block.rank))
-            return [Block(-part.high, -part.low, part.rank) for part in reversed(mirrored)]
-        width = 10**block.rank
-        found: list[Block] = []
-        for begin in range(block.low - block.low % width, block.high + 1, width):
-            low, high = max(begin, block.low), min(begin + width - 1, block.high)
-            if low == begin and low < high:
-                found.append(Block(low, low, 0))
-                low += 1
-            found.append(Block(low, high, max(block.rank - 1, 0)))
-        return found
+    def parts(self, blocks: Blocks) -> tuple[Blocks, IntArray]:
+        """Below zero as above it, mirrored."""
+        below = blocks.high < 0
+        low, high = np.where(below, -blocks.high, blocks.low), np.where(below, -blocks.low, blocks.high)
+        cut, sizes = _cut(Blocks(low, high, blocks.rank), 10**blocks.rank, alone=np.ones_like(below))
+        block, nth = counted_out(sizes)
+        turned = below[block]
+        cut = cut.take(np.where(turned, np.cumsum(sizes)[block] - 1 - nth, np.arange(len(nth))))
+        rank = np.where(cut.rank > 0, 0, np.maximum(blocks.rank[block] - 1, 0))
+        return Blocks(np.where(turned, -cut.high, cut.low), np.where(turned, -cut.low, cut.high), rank), sizes
 
-    def runs(self, block: Block, depth: int) -> int:
-        width = int(10 ** max(block.rank - depth + 1, 0))
-        return (block.high - block.low + 1) // width * (2 if width > 1 else 1) + 1
+    def runs(self, blocks: Blocks, depth: int) -> int:
+        width = 10 ** np.maximum(blocks.rank - depth + 1, 0)
+        return _runs(blocks, width, np.where(width > 1, 2, 1))
 
-    def starts(self, block: Block, depth: int) -> IntArray:
-        width = 10 ** max(block.rank - depth + 1, 0)
-        heads = np.arange(-(-block.low // width), block.high // width + 1, dtype=np.int64) * width
-        starts = np.unique(np.concatenate([[block.low], heads, heads + 1]))
-        return starts[starts <= block.high]
+    def starts(self, blocks: Blocks, depth: int) -> IntArray:
+        return _heads(blocks, 10 ** np.maximum(blocks.rank - depth + 1, 0))
 
     def _within(self, blocks: Iterable[Block]) -> list[Block]:
         cut = (Block(max(block.low, self.low), min(block.high, self.high), block.rank) for block in blocks)
@@ -128,17 +150,18 @@ class Flat:
     def __init__(self, low: int, high: int):
         self.low, self.high = low, high
 
-    def top(self) -> list[Block]:
-        return [Block(step, step, 0) for step in range(self.low, self.high + 1)]
+    def top(self) -> Blocks:
+        steps = np.arange(self.low, self.high + 1)
+        return Blocks(steps, steps, np.zeros_like(steps))
 
-    def parts(self, block: Block) -> list[Block]:
-        return [block]
+    def parts(self, blocks: Blocks) -> tuple[Blocks, IntArray]:
+        return blocks, np.ones_like(blocks.low)
 
-    def runs(self, block: Block, depth: int) -> int:
-        return 1
+    def runs(self, blocks: Blocks, depth: int) -> int:
+        return len(blocks.low)
 
-    def starts(self, block: Block, depth: int) -> IntArray:
-        return np.array([block.low], dtype=np.int64)
+    def starts(self, blocks: Blocks, depth: int) -> IntArray:
+        return blocks.low
 
 
 class Ladder:
@@ -157,31 +180,23 @@ class Ladder:
     def levels(self) -> int:
         return len(self._widths)
 
-    def top(self) -> list[Block]:
-        return self.parts(Block(self.low, self.high, 0))
+    def top(self) -> Blocks:
+        return self.parts(Blocks.of([Block(self.low, self.high, 0)]))[0]
 
-    def parts(self, block: Block) -> list[Block]:
-        width = self._widths[block.rank]
-        found: list[Block] = []
-        for begin in range(block.low - block.low % width, block.high + 1, width):
-            low, high = max(begin, block.low), min(begin + width - 1, block.high)
-            if low == begin and low < high and block.rank:
-                found.append(Block(low, low, block.rank))
-                low += 1
-            found.append(Block(low, high, min(block.rank + 1, len(self._widths) - 1)))
-        return found
+    def parts(self, blocks: Blocks) -> tuple[Blocks, IntArray]:
+        finest = len(self._widths) - 1
+        cut, sizes = _cut(blocks, np.array(self._widths)[blocks.rank], alone=blocks.rank > 0)
+        rank = np.repeat(blocks.rank, sizes)
+        return Blocks(cut.low, cut.high, np.where(cut.rank > 0, rank, np.minimum(rank + 1, finest))), sizes
 
-    def runs(self, block: Block, depth: int) -> int:
-        return (block.high - block.low + 1) // self._width(block, depth) * 2 + 1
+    def runs(self, blocks: Blocks, depth: int) -> int:
+        return _runs(blocks, self._width(blocks, depth), 2)
 
-    def starts(self, block: Block, depth: int) -> IntArray:
-        width = self._width(block, depth)
-        heads = np.arange(-(-block.low // width), block.high // width + 1, dtype=np.int64) * width
-        starts = np.unique(np.concatenate([[block.low], heads, heads + 1]))
-        return starts[starts <= block.high]
+    def starts(self, blocks: Blocks, depth: int) -> IntArray:
+        return _heads(blocks, self._width(blocks, depth))
 
-    def _width(self, block: Block, depth: int) -> int:
-        return self._widths[min(block.rank + depth - 1, len(self._widths) - 1)]
+    def _width(self, blocks: Blocks, depth: int) -> IntArray:
+        return np.array(self._widths)[np.minimum(blocks.rank + depth - 1, len(self._widths) - 1)]
 
 
 class Calendar:
@@ -193,20 +208,33 @@ class Calendar:
     def __init__(self, low: int, high: int):
         self.low, self.high = low, high
 
-    def top(self) -> list[Block]:
-        return self.parts(Block(self.low, self.high, 0))
+    def top(self) -> Blocks:
+        return self.parts(Blocks.of([Block(self.low, self.high, 0)]))[0]
 
-    def parts(self, block: Block) -> list[Block]:
+    def parts(self, blocks: Blocks) -> tuple[Blocks, IntArray]:
+        lows, highs = zip(*map(self._split, blocks.listed()), strict=True)
+        sizes = np.array([*map(len, lows)], dtype=np.int64)
+        rank = np.repeat(np.minimum(blocks.rank + 1, len(_TURNS)), sizes)
+        return Blocks(np.concatenate(lows), np.concatenate(highs), rank), sizes
+
+    @staticmethod
+    def _split(block: Block) -> tuple[IntArray, IntArray]:
+        """The first and the last day of the years of a span, the months of a year, the days of a month."""
         if block.rank == len(_TURNS):
-            return [Block(day, day, block.rank) for day in range(block.low, block.high + 1)]
-        begins = _turns(block, _TURNS[block.rank]).tolist()
-        return [Block(begin, end - 1, block.rank + 1) for begin, end in pairwise([*begins, block.high + 1])]
+            days = np.arange(block.low, block.high + 1, dtype=np.int64)
+            return days, days
+        begins = _turns(block, _TURNS[block.rank])
+        return begins, np.append(begins[1:] - 1, block.high)
 
-    def runs(self, block: Block, depth: int) -> int:
-        days = block.high - block.low + 1
-        return days if block.rank + depth > len(_TURNS) else days // 28 + 1
+    def runs(self, blocks: Blocks, depth: int) -> int:
+        days = blocks.high - blocks.low + 1
+        return int(np.where(blocks.rank + depth > len(_TURNS), days, days // 28 + 1).sum())
 
-    def starts(self, block: Block, depth: int) -> IntArray:
+    def starts(self, blocks: Blocks, depth: int) -> IntArray:
+        return np.unique(np.concatenate([self._starts(block, depth) for block in blocks.listed()]))
+
+    @staticmethod
+    def _starts(block: Block, depth: int) -> IntArray:
         if block.rank + depth > len(_TURNS):
             return np.arange(block.low, block.high + 1, dtype=np.int64)
         return _turns(block, _TURNS[block.rank + depth - 1])
@@ -219,6 +247,42 @@ _TURNS = ("Y", "M")
 def _turns(block: Block, unit: str) -> IntArray:
     """The first day of a block, and those on which a year or a month begins."""
     first, last = (np.datetime64(day, "D").astype(f"datetime64[{unit}]") for day in (block.low, block.high))
-    begins = np.arange(first, last + 1).astype("datetime64[D]").astype(np.int64)
+    begins: IntArray = np.arange(first, last + 1).astype("datetime64[D]").astype(np.int64)
     begins[0] = block.low
     return begins
+
+
+def _cut(blocks: Blocks, width: IntArray, alone: BoolArray) -> tuple[Blocks, IntArray]:
+    """Blocks cut at the multiples of a width; where `alone` says so, a multiple is a part of its own, of rank 1.
+
+    Second, into how many parts each block was cut.
+    """
+    first = blocks.low - blocks.low % width
+    block, nth = counted_out((blocks.high - first) // width + 1)
+    begin = first[block] + width[block] * nth
+    low, high = np.maximum(begin, blocks.low[block]), np.minimum(begin + width[block] - 1, blocks.high[block])
+    headed = (low == begin) & (low < high) & alone[block]
+    run, nth = counted_out(1 + headed)
+    head = headed[run] & (nth == 0)
+    low = low[run] + (headed[run] & ~head)
+    parts = Blocks(low, np.where(head, low, high[run]), head.astype(np.int64))
+    return parts, np.bincount(block[run], minlength=len(first)).astype(np.int64)
+
+
+def _runs(blocks: Blocks, width: IntArray, parts: IntArray | int) -> int:
+    return int(((blocks.high - blocks.low + 1) // width * parts + 1).sum())
+
+
+def _heads(blocks: Blocks, width: IntArray) -> IntArray:
+    """The first steps of blocks, the multiples of their widths, and the steps after those."""
+    first = -(-blocks.low // width)
+    block, nth = counted_out(np.maximum(blocks.high // width - first + 1, 0))
+    heads = (first[block] + nth) * width[block]
+    after = (heads + 1)[heads < blocks.high[block]]
+    return np.unique(np.concatenate([blocks.low, heads, after]))
+
+
+def counted_out(sizes: IntArray) -> tuple[IntArray, IntArray]:
+    """The number of each thing as often as it has members, and the numbers of those members."""
+    owner = np.repeat(np.arange(len(sizes)), sizes)
+    return owner, np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)

@@ -21,6 +21,7 @@ from hedgerow.audit.method import SCHEMA as AUDITED
 from hedgerow.audit.method import pairs
 from hedgerow.coded.query import MarginalQuery, total_query
 from hedgerow.models.model import BLOCK_ROWS
+from hedgerow.private.discovery import Cutting
 from hedgerow.private.engines import open_engine
 from hedgerow.private.engines.sql.location import open_database
 from hedgerow.private.engines.sql.spill import SpillFolder
@@ -36,8 +37,8 @@ from hedgerow.schema import Schema
 from refusals import refused
 
 KEY = b"a key for tests"
-IN_PLACE, HERE = 0, 4 << 30
-"""Memory that makes rows stay where they are, or come here."""
+IN_PLACE, HERE = True, False
+"""Whether rows stay where they are, or come here."""
 
 
 @pytest.fixture(params=["duckdb", "postgres", "spark"])
@@ -51,8 +52,8 @@ def opened(answers):
     return [(c.cells.tolist(), c.counts.tolist()) if isinstance(c, SparseCounts) else c.tolist() for c in counts]
 
 
-def counted(table, encoding, queries, memory=HERE):
-    engine = open_engine(table, bounding_key=KEY, memory=memory)
+def counted(table, encoding, queries, stay=HERE):
+    engine = open_engine(table, bounding_key=KEY, stay=stay)
     engine.prepare(encoding)
     return opened(engine.count(queries))
 
@@ -60,11 +61,11 @@ def counted(table, encoding, queries, memory=HERE):
 SLOW_SPARK = pytest.param("spark", marks=pytest.mark.engines)
 
 
-@pytest.mark.parametrize("memory", [HERE, IN_PLACE])
+@pytest.mark.parametrize("stay", [HERE, IN_PLACE])
 @pytest.mark.parametrize("name", ["duckdb", "postgres", SLOW_SPARK])
-def test_every_database_keeps_every_law(request, name, memory):
+def test_every_database_keeps_every_law(request, name, stay):
     database = request.getfixturevalue(name)
-    check_engine(lambda table, encoding: open_engine(database.install(table), memory=memory))
+    check_engine(lambda table, encoding: open_engine(database.install(table), stay=stay))
 
 
 @pytest.mark.parametrize("name", ["duckdb", "postgres", SLOW_SPARK])
@@ -88,9 +89,9 @@ def test_every_database_keeps_the_rows_that_the_embedded_engine_keeps(request, n
         assert sum(there[0]) < 40
 
 
-def released(method, table, memory, schema=AUDITED):
+def released(method, table, stay, schema=AUDITED):
     """What a method measures and draws under given noise."""
-    engine = open_engine(table, bounding_key=KEY, memory=memory)
+    engine = open_engine(table, bounding_key=KEY, stay=stay)
     run = Run(Schema.parse(schema), hr.Budget(1.0, 1e-9), methods.build(method), 0, Progress())
     release = run.release(engine, Mechanisms(UnsafeSeededStream(3)))
     return release.certificate.to_json(), release.sample(rows=50, seed=1)
@@ -132,7 +133,9 @@ def test_numbers_and_dates_are_cut_alike_on_every_database(database):
         }
     )
     here = released("independent", table, HERE, WAITING)
-    assert released("independent", database.install(table), IN_PLACE, WAITING) == here
+    url = database.install(table)
+    for stay in (HERE, IN_PLACE):
+        assert released("independent", url, stay, WAITING) == here
 
 
 RULED = """
@@ -185,8 +188,8 @@ def test_a_table_without_rows_is_released_like_any_other(request, name):
     url = request.getfixturevalue(name).install(table)
     here = released("independent", table, HERE)
     assert here[1].num_rows == 50
-    for memory in (HERE, IN_PLACE):
-        assert released("independent", url, memory) == here
+    for stay in (HERE, IN_PLACE):
+        assert released("independent", url, stay) == here
 
 
 def test_money_is_read_as_numbers(postgres):
@@ -256,8 +259,8 @@ def test_what_only_a_server_holds_is_read_like_anything_else(postgres):
     )
     encoding = schema.encoding()
     queries = [MarginalQuery(encoding.domain, (name,)) for name in encoding.domain.names]
-    for memory in (HERE, IN_PLACE):
-        born, seen, size, price, mood = counted(postgres.url(name), encoding, queries, memory)
+    for stay in (HERE, IN_PLACE):
+        born, seen, size, price, mood = counted(postgres.url(name), encoding, queries, stay)
         assert born == [1, 0, 1, 1]
         assert seen[0] == 2
         assert seen[-1] == 1
@@ -273,7 +276,7 @@ def test_a_table_that_changes_after_it_was_prepared_changes_nothing(postgres):
         "ignore: [grade, hours, flag, site, place, item]\ncolumns: {age: {type: integer, min: 0, max: 119}}"
     ).encoding()
     queries = [MarginalQuery(encoding.domain, ("age",))]
-    engine = open_engine(url, memory=IN_PLACE)
+    engine = open_engine(url, stay=IN_PLACE)
     engine.prepare(encoding)
     before = opened(engine.count(queries))
     with postgres.connect() as connection:
@@ -295,7 +298,7 @@ def test_a_connection_that_breaks_is_one_sentence_and_the_charge_stays(postgres,
     url = postgres.install(people())
     ledger = tmp_path / "people.ledger"
     Ledger.create(ledger, "people", hr.Budget(2.0, 1e-8))
-    engine = open_engine(url, memory=IN_PLACE)
+    engine = open_engine(url, stay=IN_PLACE)
     monkeypatch.setattr("hedgerow.run.request.open_engine", lambda *_, **__: engine)
     count, asked = engine.count, []
 
@@ -318,6 +321,107 @@ def test_a_connection_that_breaks_is_one_sentence_and_the_charge_stays(postgres,
     assert len(Ledger(ledger).entries()) == 2  # what it was opened with, and the charge
 
 
+COSTS = "dataset: people\ncolumns: {cost: {type: number, min: 0, max: 1000000, decimals: 2}}\n"
+
+
+def costs(rows=300):
+    return pa.table({"cost": np.round(np.random.default_rng(1).gamma(2, 500, rows), 2)})
+
+
+def test_all_passes_over_a_table_on_a_server_see_one_moment(postgres):
+    url = postgres.install(costs())
+    schema = Schema.parse(COSTS)
+    engine = open_engine(url)
+    engine.prepare(Cutting(schema).encoding())
+    with postgres.connect() as connection:
+        connection.execute(f"insert into {url.rpartition('/')[2]} values (1), (2)")
+    final = schema.with_stand_ins().encoding()
+    for rows in (300, 302):  # the last pass ends it: whoever looks again sees what is there then
+        engine.prepare(final)
+        assert opened(engine.count([total_query(final.domain)])) == [[rows]]
+
+
+def test_nobody_writes_to_a_duckdb_file_between_passes(duckdb):
+    url = duckdb.install(costs())
+    engine = open_engine(url)
+    engine.prepare(Cutting(Schema.parse(COSTS)).encoding())
+    file = url.removeprefix("duckdb://").removesuffix("/people")
+    code = f"import duckdb; duckdb.connect({file!r}).execute('delete from people')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode
+    assert "lock" in done.stderr
+
+
+def test_a_server_that_goes_away_between_passes_is_one_sentence_and_the_run_goes_on_without_paying_again(
+    postgres, tmp_path, monkeypatch
+):
+    from hedgerow.private.engines.sql.postgres import PostgreSQL
+
+    url = postgres.install(costs())
+    ledger = tmp_path / "people.ledger"
+    Ledger.create(ledger, "people", hr.Budget(2.0, 1e-8))
+    stream, passes = PostgreSQL.stream, []
+
+    def breaks(database, question):
+        passes.append(question)
+        if len(passes) == 2:
+            with postgres.connect() as connection:
+                connection.execute(
+                    "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() "
+                    "and backend_type = 'client backend'"
+                )
+        return stream(database, question)
+
+    monkeypatch.setattr(PostgreSQL, "stream", breaks)
+    asked = {"ledger": ledger, "journal": tmp_path / "paid"}
+    with refused("database-failed") as error:
+        hr.synthesize(url, Schema.parse(COSTS), hr.Budget(1.0, 1e-9), "independent", **asked)
+    assert "the server cannot be reached, refused the login, or ended the connection" in str(error.value)
+    assert "stays charged" in str(error.value)
+    paid = Ledger(ledger).entries()
+    assert len(paid) == 3  # what it was opened with, the look, the rest
+    release = hr.synthesize(url, Schema.parse(COSTS), hr.Budget(1.0, 1e-9), "independent", **asked, resume=True)
+    assert release.certificate.void is None
+    assert Ledger(ledger).entries() == paid
+
+
+def test_a_server_that_goes_away_before_anything_is_charged_costs_nothing(postgres, tmp_path, monkeypatch):
+    url = postgres.install(costs())
+    ledger = tmp_path / "people.ledger"
+    Ledger.create(ledger, "people", hr.Budget(2.0, 1e-8))
+    engine = open_engine(url)
+    engine._database._server = "host=/nowhere"
+    monkeypatch.setattr("hedgerow.run.request.open_engine", lambda *_, **__: engine)
+    with refused("database-failed", "cannot be reached") as error:
+        hr.synthesize(url, Schema.parse(COSTS), hr.Budget(1.0, 1e-9), "independent", ledger=ledger)
+    assert "stays charged" not in str(error.value)
+    assert "/nowhere" not in str(error.value)
+    assert len(Ledger(ledger).entries()) == 1
+
+
+class Listening(Progress):
+    def __init__(self):
+        super().__init__()
+        self.said = []
+
+    def say(self, text):
+        self.said.append(text)
+
+
+def test_a_run_says_where_rows_are_counted(duckdb):
+    url = duckdb.install(costs())
+    for stay, words in ((HERE, "read and counted here"), (IN_PLACE, "rows stay in DuckDB")):
+        heard = Listening()
+        hr.synthesize(url, Schema.parse(COSTS), hr.Budget(9.0), "independent", stay=stay, progress=heard)
+        assert len(heard.said) == 1
+        assert words in heard.said[0]
+
+
+def test_rows_that_are_in_no_database_have_nowhere_to_stay():
+    with refused("nowhere-to-stay"):
+        hr.synthesize(people(), Schema.parse(PEOPLE), hr.Budget(9.0), "independent", stay=True)
+
+
 def test_what_a_database_refuses_is_said_without_its_words(postgres, duckdb):
     url = postgres.install(people())
     name = url.rpartition("/")[2]
@@ -331,7 +435,7 @@ def test_what_a_database_refuses_is_said_without_its_words(postgres, duckdb):
         open_engine(postgres.url(name, "stranger")).prepare(encoding)
     open_engine(postgres.url(name, "reader")).prepare(encoding)  # rows that come here need no temporary table
     with refused("database-failed", "TEMPORARY"):
-        open_engine(postgres.url(name, "reader"), memory=IN_PLACE).prepare(encoding)
+        open_engine(postgres.url(name, "reader"), stay=IN_PLACE).prepare(encoding)
     for missing in (postgres.url("nowhere"), duckdb.install(people()).replace("/people", "/nowhere")):
         with refused("database-failed", "no such table"):
             open_engine(missing)
@@ -350,7 +454,7 @@ def test_rows_that_appear_while_the_table_is_read_are_noticed(duckdb, monkeypatc
         coding, "_code_map", lambda database, values, *rest: made(database, values.filter(values.v1 > 0), *rest)
     )
     with refused("table-changed") as error:
-        open_engine(url, memory=IN_PLACE).prepare(Schema.parse(PEOPLE).encoding())
+        open_engine(url, stay=IN_PLACE).prepare(Schema.parse(PEOPLE).encoding())
     assert CANARY not in str(error.value)
 
 
@@ -423,7 +527,7 @@ HOLDING = """
 import sys
 from hedgerow.private.engines import open_engine
 from hedgerow.schema import Schema
-engine = open_engine(sys.argv[1], memory=0)
+engine = open_engine(sys.argv[1], stay=True)
 engine.prepare(Schema.parse(sys.argv[2]).encoding())
 print("ready", flush=True)
 sys.stdin.read()
@@ -536,7 +640,7 @@ def test_the_file_of_a_database_is_not_written_to(duckdb):
     url = duckdb.install(odd_table(100))
     file = Path(url.removeprefix("duckdb://").removesuffix("/people"))
     before = file.read_bytes()
-    engine = open_engine(url, memory=IN_PLACE)
+    engine = open_engine(url, stay=IN_PLACE)
     encoding = Schema.parse("ignore: [size, wage, name, left, right, born, seen]\ncolumns: {well: {type: boolean}}")
     engine.prepare(encoding.encoding())
     del engine
@@ -552,7 +656,7 @@ def test_two_tables_of_one_file_can_be_open_at_once(duckdb):
         connection.execute("create schema other")
         connection.execute("create table other.public as select * from people limit 7")
     encoding = Schema.parse(PEOPLE).encoding()
-    both = [open_engine(url, memory=IN_PLACE), open_engine(f"duckdb://{file}/other.public")]
+    both = [open_engine(url, stay=IN_PLACE), open_engine(f"duckdb://{file}/other.public")]
     for engine, rows in zip(both, (200, 7), strict=True):
         engine.prepare(encoding)
         assert opened(engine.count([total_query(encoding.domain)])) == [[rows]]

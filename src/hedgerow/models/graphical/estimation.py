@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from hedgerow.models.graphical import mirror, proximal
 from hedgerow.models.graphical.junction import Plan, plan
 from hedgerow.models.graphical.model import GraphicalModel
 from hedgerow.models.graphical.noisy import Noisy
-from hedgerow.models.graphical.terms import LEAST_STD, Terms
+from hedgerow.models.graphical.terms import LEAST_STD, Said, Terms
 from hedgerow.progress import Limits, Progress
 
 TOLERANCE = 1e-4
@@ -113,22 +114,44 @@ def fit_near(
     Noise in cells that hold few rows is not followed: there the prior, say independent columns, is the better guess.
     The total is the prior's. `rough` is enough between the rounds of an adaptive method.
     """
-    limits = limits or Limits()
-    progress = Progress(limits)
-    measured = [_columns(prior.domain, measurement) for measurement in measurements]
-    support = together(prior.domain.support, support or {})
-    cliques = [*measured, *prior.cliques, *support]
-    progress.worked(PLANNING * (len(prior.domain) + len(cliques)))
-    structure = plan(prior.domain, cliques)
-    pairs = _pairs_that_fit(structure, measurements, limits.memory)
-    base = starting(structure, prior, 1.0, support)
-    terms = Terms(structure, measurements)
-    if len(terms):
-        oracle = proximal.Oracle(structure.network(), terms, prior.total, progress, trace)
-        alpha = trust * math.exp(-float(np.log(terms.precision).mean()))
-        gap = proximal.ROUGHLY if rough else NEAR
-        base = proximal.approach(oracle, base, alpha, gap, MOST_CALLS, pairs, progress)
-    return GraphicalModel(structure, base, prior.total, limits.memory)
+    return NearFits(prior, limits or Limits(), trust).fit(measurements, rough=rough, support=support, trace=trace)
+
+
+@dataclass(eq=False)
+class NearFits:
+    """Fits near one prior, of ever more measurements: each search begins where the last one ended."""
+
+    prior: GraphicalModel
+    limits: Limits
+    trust: float = TRUST
+    _said: Said = field(default_factory=dict)
+
+    def fit(
+        self,
+        measurements: Sequence[Measurement | Noisy],
+        *,
+        rough: bool = False,
+        support: Support | None = None,
+        trace: list[float] | None = None,
+    ) -> GraphicalModel:
+        """`fit_near`."""
+        prior, progress = self.prior, Progress(self.limits)
+        measured = [_columns(prior.domain, measurement) for measurement in measurements]
+        support = together(prior.domain.support, support or {})
+        cliques = [*measured, *prior.cliques, *support]
+        progress.worked(PLANNING * (len(prior.domain) + len(cliques)))
+        structure = plan(prior.domain, cliques)
+        pairs = _pairs_that_fit(structure, measurements, self.limits.memory)
+        potentials = starting(structure, prior, 1.0, support)
+        terms = Terms(structure, measurements)
+        if len(terms):
+            oracle = proximal.Oracle(structure.network(), terms, prior.total, progress, trace)
+            alpha = self.trust * math.exp(-float(np.log(terms.precision).mean()))
+            gap = proximal.ROUGHLY if rough else NEAR
+            start = terms.multipliers(self._said, alpha)
+            point = proximal.approach(oracle, potentials, start, alpha, gap, MOST_CALLS, pairs, progress)
+            self._said, potentials = terms.said(point.multipliers, alpha), point.potentials
+        return GraphicalModel(structure, potentials, prior.total, self.limits.memory)
 
 
 def loss(model: GraphicalModel, measurements: Sequence[Measurement]) -> float:

@@ -33,6 +33,9 @@ GROWTH = 1.5
 ROUGHLY = 0.01
 """The relative duality gap at which an early stage is good enough."""
 
+MOST_GROWTH = 3.0
+"""How much the mass of a leaf may grow in a step, to first order."""
+
 CALL, TABLE, CELL = 100_000, 1_000, 10
 """Work of a call, of each table that it passes through, and of each cell."""
 
@@ -133,9 +136,11 @@ class Stage:
         slope = inner(direction, point.gradient)
         if not slope < 0:
             return None
-        length = self._longest(direction)
+        change = self.terms.potentials(np.zeros_like(point.potentials), direction, self.alpha)
+        length = self._longest(change)
         while length > 1e-9:
-            after = self.at(point.multipliers + length * direction)
+            potentials = point.potentials + length * change
+            after = self.point(point.multipliers + length * direction, potentials, *self.oracle(potentials))
             if after.value <= point.value + 1e-4 * length * slope + 1e-13 * abs(point.value):
                 self.history.remember(after.multipliers - point.multipliers, after.gradient - point.gradient)
                 return after
@@ -144,19 +149,20 @@ class Stage:
             length *= min(0.5, max(0.1, parabola))
         return None
 
-    def _longest(self, direction: Counts) -> float:
-        """A step at which no leaf's mass would grow more than threefold: beyond it the Hessian means little."""
-        probabilities = self.oracle.probabilities
-        starts = [index.start for index in self.terms.plan.leaf_places]
-        counts = [index.stop - index.start for index in self.terms.plan.leaf_places]
-        change = self.terms.potentials(np.zeros_like(probabilities), direction, self.alpha)
-        change -= np.repeat(np.add.reduceat(probabilities * change, starts), counts)
+    def _longest(self, change: Counts) -> float:
+        """A step at which no leaf's mass would grow more than threefold: beyond it the Hessian means little.
+
+        `change` is what a whole step adds to the potentials. Only leaves with a cell that would grow so are looked at.
+        """
+        probabilities, places = self.oracle.probabilities, self.terms.plan.leaf_places
+        starts = [index.start for index in places]
+        means = np.add.reduceat(probabilities * change, starts)
+        most = np.maximum.reduceat(change, starts) - means
         length = 1.0
-        while length > 1e-3:
-            growth = np.add.reduceat(probabilities * np.exp(np.minimum(length * change, 50.0)), starts)
-            if growth.max() <= 3:
-                break
-            length *= 0.6
+        for leaf in np.flatnonzero(most > math.log(MOST_GROWTH)).tolist():
+            shares, apart = probabilities[places[leaf]], change[places[leaf]] - means[leaf]
+            while length > 1e-3 and inner(shares, np.exp(np.minimum(length * apart, 50.0))) > MOST_GROWTH:
+                length *= 0.6
         return length
 
 
@@ -199,12 +205,27 @@ def minimise(
 
 
 def approach(
-    oracle: Oracle, start: Counts, alpha: float, tolerance: float, most: int, memory: int, progress: Progress
-) -> Counts:
-    """The potentials of one stage's solution, or of the best point that so many calls led to."""
-    stage = Stage(oracle, start, alpha, History(memory))
-    point = stage.point(np.zeros(len(oracle.terms)), start, *oracle(start))
-    return _solved(stage, point, tolerance, most, progress)[0].potentials
+    oracle: Oracle,
+    base: Counts,
+    start: Counts,
+    alpha: float,
+    tolerance: float,
+    most: int,
+    memory: int,
+    progress: Progress,
+) -> Point:
+    """One stage's solution, or the best point that so many calls led to. The search begins at the multipliers `start`,
+    where the dual is lower there than at none.
+    """
+    stage = Stage(oracle, base, alpha, History(memory))
+    point = stage.point(np.zeros_like(start), base, *oracle(base))
+    if start.any():
+        warm = stage.at(start)
+        if warm.value <= point.value:
+            point = warm
+        else:
+            oracle(base)
+    return _solved(stage, point, tolerance, most, progress)[0]
 
 
 def _solved(stage: Stage, point: Point, tolerance: float, most: int, progress: Progress) -> tuple[Point, bool]:

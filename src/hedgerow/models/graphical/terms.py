@@ -8,9 +8,10 @@ marginal is its cells, sums of cells over blocks, or any linear map of them.
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,7 +39,7 @@ class Blocks:
     def __init__(self, blocks: IntArray, count: int):
         self._blocks = blocks
         self._count = count
-        self.key: object = blocks.tobytes()
+        self.key: object = hashlib.blake2b(blocks.tobytes(), digest_size=16).digest()
 
     def sums(self, counts: Counts) -> Counts:
         sums: Counts = np.bincount(self._blocks, weights=counts, minlength=self._count).astype(np.float64)
@@ -112,6 +113,11 @@ def _along(table: Counts, matrices: Sequence[Counts | None]) -> Counts:
     return np.ascontiguousarray(table).reshape(-1)
 
 
+Key = tuple[tuple[int, ...], object]
+Said = Mapping[Key, Counts]
+"""What each term of a search adds to the potentials, cell by measured cell."""
+
+
 @dataclass(frozen=True, eq=False)
 class Term:
     """Measured values of one marginal, whose cells stand in the kernel's order; without a `map` every cell was."""
@@ -123,6 +129,11 @@ class Term:
     constant: float = 0.0
     """What no counts could explain of the values, ½ Σ residual², set aside beforehand."""
 
+    @property
+    def key(self) -> Key:
+        """What was measured: terms of one domain that measure the same have the same."""
+        return self.axes, None if self.map is None else self.map.key
+
 
 class Terms:
     """Measurements against the leaves of a plan, as the optimisers see them: flat vectors, one entry per cell."""
@@ -132,6 +143,8 @@ class Terms:
         plain = [term for term in terms if term.map is None]
         self._mapped = [(term.map, len(term.values)) for term in terms if term.map is not None]
         ordered = [*plain, *(term for term in terms if term.map is not None)]
+        self._keys = [term.key for term in ordered]
+        self._ends = np.cumsum([len(term.values) for term in ordered]).tolist()
         layout = plan.layout
         self.plan = plan
         self._marginals = _model.Marginals(
@@ -188,6 +201,22 @@ class Terms:
         potentials = base.copy()
         self._marginals.scatter(weighted, potentials)
         return potentials
+
+    def said(self, multipliers: Counts, step: float) -> Said:
+        """What `potentials` adds for each term, for a search among more terms to begin with."""
+        weighted = multipliers * (step * self.precision)
+        return {key: weighted[start:end] for key, start, end in self._parts()}
+
+    def multipliers(self, said: Said, step: float) -> Counts:
+        """The multipliers by which `potentials` adds the same; 0 for terms of which nothing was said."""
+        found = np.zeros(len(self))
+        for key, start, end in self._parts():
+            if key in said:
+                found[start:end] = said[key]
+        return self.projected(found / (step * self.precision))
+
+    def _parts(self) -> Iterator[tuple[Key, int, int]]:
+        return zip(self._keys, [0, *self._ends], self._ends, strict=False)
 
     def projected(self, values: Counts) -> Counts:
         """The nearest values that agree wherever plain marginals overlap (mapped ones are left alone)."""
@@ -311,10 +340,10 @@ def _rotated(axes: tuple[int, ...], matrix: Counts, values: Counts) -> Term:
 
 def _combined(terms: Sequence[Term]) -> list[Term]:
     """Several measurements of the same marginal become their inverse-variance average."""
-    same: dict[tuple[tuple[int, ...], object], list[Term]] = {}
+    same: dict[Key, list[Term]] = {}
     for term in terms:
         if term.axes:
-            same.setdefault((term.axes, None if term.map is None else term.map.key), []).append(term)
+            same.setdefault(term.key, []).append(term)
     return [_average(group) for group in same.values()]
 
 

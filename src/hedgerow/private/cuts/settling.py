@@ -169,13 +169,15 @@ class _Walk:
         thins = thins and (outer[0] if node.block.high < 0 else outer[1] and node.block.low > 0)
         mixed = not all(part.block.single for part in node.parts)
         heads = [part for part in node.parts if mixed and part.block.single]
+        whole = node.variance + sum(part.variance for part in node.parts)
         alone = {
             part.block.low: even.density * measure
-            for even in _told_apart([self._even(node, head, thins) for head in heads])
+            for even in _told_apart([self._even(head, whole, thins) for head in heads])
             if even.clear > SPIKE
             for part, measure in even.parts
         }
-        runs = _trimmed(self._runs(node, [part for part in node.parts if part not in heads], thins), outer)
+        wide = [part for part in node.parts if not (mixed and part.block.single)]
+        runs = _trimmed(self._runs(wide, whole, thins), outer)
         found = [(step, step, count) for step, count in alone.items()]
         for place, run in enumerate(runs):
             if isinstance(run, Node):
@@ -202,7 +204,7 @@ class _Walk:
     def _fills_a_cell(self, leaf: Found) -> bool:
         return leaf[2] >= self._least and leaf[1] - leaf[0] + 1 >= self._rhythm
 
-    def _runs(self, node: Node, parts: Iterable[Node], thins: bool) -> list[_Even | Node]:
+    def _runs(self, parts: Iterable[Node], whole: float, thins: bool) -> list[_Even | Node]:
         """Parts that were looked into, and between them what can be told apart."""
         found: list[_Even | Node] = []
         run: list[_Even] = []
@@ -211,23 +213,24 @@ class _Walk:
                 found += [*_told_apart(run), part]
                 run = []
             else:
-                run.append(self._even(node, part, thins))
+                run.append(self._even(part, whole, thins))
         return [*found, *_told_apart(run)]
 
-    def _even(self, node: Node, part: Node, thins: bool) -> _Even:
-        whole = node.variance + sum(part.variance for part in node.parts)
+    def _even(self, part: Node, whole: float, thins: bool) -> _Even:
         measure = _measure(part, thins)
         return _Even(((part, measure),), measure * self._count[id(part)], measure**2, part.variance, whole)
 
 
 def _told_apart(run: list[_Even]) -> list[_Even]:
     """Neighbours joined, those that are most alike first, until all can be told apart."""
-    while len(run) > 1:
-        apart = [one.apart(other) for one, other in pairwise(run)]
-        place = apart.index(min(apart))
-        if apart[place] >= APART:
-            break
-        run = [*run[:place], run[place].joined(run[place + 1]), *run[place + 2 :]]
+    run = list(run)
+    apart = [one.apart(other) for one, other in pairwise(run)]
+    while apart and (least := min(apart)) < APART:
+        place = apart.index(least)
+        run[place : place + 2] = [run[place].joined(run[place + 1])]
+        del apart[place]
+        for beside in range(max(place - 1, 0), min(place + 1, len(apart))):
+            apart[beside] = run[beside].apart(run[beside + 1])
     return run
 
 
@@ -288,7 +291,9 @@ def _merged(leaves: Sequence[Found], least: float) -> list[list[Leaf]]:
     return cells
 
 
-def _parts(node: Node) -> Iterable[Node]:
-    for part in node.parts:
+def _parts(root: Node) -> Iterable[Node]:
+    left = [*root.parts]
+    while left:
+        part = left.pop()
         yield part
-        yield from _parts(part)
+        left += part.parts

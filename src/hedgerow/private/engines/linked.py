@@ -100,7 +100,7 @@ class LinkedEngine:
     def _coded(self, name: str, encoding: Encoding) -> list[tuple[int, ArrowEngine]]:
         """The view of a table, a coded table for each weight."""
         kept = self._kept[name]
-        owners = {name, self._tables.links[name].parent}
+        owners = self._tables.line(name)
         blocks = [
             block
             for block in encoding.blocks
@@ -134,9 +134,9 @@ class LinkedEngine:
         return engines
 
     def _of_ancestor(self, column: str, name: str) -> bool:
-        """Whether a column of the parent says how the parent's own rows hang together: that is no part of a view."""
-        parent = self._tables.links[name].parent
-        return parent is not None and column.partition(".")[0] == parent and column in self._aside(parent)
+        """Whether a column says how rows of a table above hang together: that is no part of a view."""
+        owner = column.partition(".")[0]
+        return owner != name and column in self._aside(owner)
 
     def _aside(self, parent: str) -> frozenset[str]:
         shared = {left_of(parent), step_of(parent)}
@@ -148,7 +148,10 @@ class LinkedEngine:
         owner, _, own = column.partition(".")
         rows: IntArray = np.arange(len(kept.rows))[part]
         if owner != name:
-            return self._own(owner, own, kept.parent[rows])
+            at = name
+            while at != owner:
+                rows, at = self._kept[at].parent[rows], self._tables.parent(at)
+            return self._own(owner, own, rows)
         if own.startswith("before(") and column in self._generated:
             prior = self._own(name, own[len("before(") : -1], np.maximum(rows - 1, 0))
             return pc.if_else(pa.array(kept.first[rows]), pa.scalar(None, prior.type), prior)

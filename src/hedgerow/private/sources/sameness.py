@@ -45,7 +45,7 @@ def same_table(public: Any, table: Any) -> bool:
 
 def _scheme(given: str) -> str:
     scheme = given.split("://")[0].lower() if is_url(given) else ""
-    return "postgres" if scheme == "postgresql" else scheme
+    return {"postgresql": "postgres", "abfss": "abfs"}.get(scheme, scheme)
 
 
 def _local_path(given: str) -> Path | None:
@@ -98,7 +98,14 @@ def _same_in_spark(first: str, second: str) -> bool:
     return _same_name(first, second)
 
 
+def _same_in_store(first: str, second: str) -> bool:
+    """One may be a file in the folder of the other."""
+    public, table = ([part for part in unquote(each).split("/") if part] for each in (first, second))
+    return public[: len(table)] == table or table[: len(public)] == public
+
+
 _SAME: dict[str, Callable[[str, str], bool]] = {
+    **dict.fromkeys(("s3", "gs", "abfs", "https"), _same_in_store),
     "duckdb": _same_in_duckdb,
     "postgres": _same_in_postgres,
     "spark": _same_in_spark,

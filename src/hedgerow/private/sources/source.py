@@ -16,10 +16,11 @@ import re
 import sys
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from urllib.parse import unquote
 
 import pyarrow as pa
 
@@ -27,6 +28,7 @@ from hedgerow.errors import TableError
 from hedgerow.private.engines.elsewhere import engine_elsewhere, open_elsewhere, rows_elsewhere
 from hedgerow.private.engines.sql.location import is_url, open_database
 from hedgerow.private.identity import spelled_objects
+from hedgerow.private.sources.stores import Stored, in_store, why
 from hedgerow.private.sources.validation import validated
 from hedgerow.schema.draft.labels import LABELLED
 from hedgerow.schema.file import Cleaning, File, Written
@@ -44,6 +46,7 @@ _ARROW_FILE = b"ARROW1"
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
 """Text files by their ending, and what separates their fields unless something else is declared."""
 _PACKED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
+_PARQUET = (".parquet", ".pq")
 _WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 _LIKELY = {";": "semicolon", "\t": "tab", "|": "pipe", ",": "comma"}
 _SUFFIXES = (
@@ -90,12 +93,16 @@ def open_source(table: Any, written: Written = PLAIN, *, memory: int = 4 << 30) 
     `written` is how it is written, as declared. `memory` is what the run may take, and bounds what a workbook or a file
     of a statistical package may take while it is read.
     """
-    if is_url(table):
+    if in_database(table):
         refuse_strip(written)
     source = _open(table, written.file, memory)
-    if written.columns and not is_url(table):
+    if written.columns and not in_database(table):
         source = CleanedSource(source, written.columns)
     return SolvedSource(source, written.derived) if written.derived else source
+
+
+def in_database(table: object) -> bool:
+    return is_url(table) and not in_store(table)
 
 
 def refuse_strip(written: Written) -> None:
@@ -137,7 +144,7 @@ def open_synthetic(table: Any) -> Source:
 
 def described(table: Any) -> str:
     """What a message calls a table: by its path if it has one; a URL is not quoted back."""
-    named = isinstance(table, str | os.PathLike) and not is_url(table)
+    named = isinstance(table, str | os.PathLike) and not in_database(table)
     return f'the table "{os.fspath(table)}"' if named else "the table"
 
 
@@ -153,6 +160,8 @@ def parquet_files(folder: Path) -> list[Path]:
 
 
 def _open_path(given: str, file: File, memory: int) -> Source:
+    if in_store(given):
+        return _open_stored(given, file)
     if is_url(given):
         return open_database(given) if engine_elsewhere(given) is None else rows_elsewhere(given)
     path = Path(given)
@@ -165,14 +174,11 @@ def _open_path(given: str, file: File, memory: int) -> Source:
         return ParquetSource(path, files)
     if path.stat().st_size == 0:
         raise TableError("empty-file", f'the table "{path}" is an empty file.')
-    name, packed = path.name.lower(), None
-    for ending, how in _PACKED.items():
-        if name.endswith(ending):
-            name, packed = name.removesuffix(ending), how
+    name, packed = _unpacked(path.name)
     ending = Path(name).suffix
     if ending in DELIMITERS:
         return TextSource(path, file, DELIMITERS[ending], packed)
-    if packed is None and ending in (".parquet", ".pq"):
+    if packed is None and ending in _PARQUET:
         return ParquetSource(path, [path])
     if packed is None and ending in (".arrow", ".feather", ".ipc"):
         return IpcSource(path)
@@ -186,6 +192,40 @@ def _open_path(given: str, file: File, memory: int) -> Source:
     )
 
 
+def _open_stored(given: str, file: File) -> Source:
+    """A file, or a folder of Parquet files, that is reached over the network."""
+    stored = Stored(given)
+    if not stored.exists:
+        raise TableError("no-such-table", f"{stored.what} does not exist.")
+    if stored.is_folder:
+        found = [each for path, each in stored.files() if path.endswith(".parquet") and not _hidden(Path(path))]
+        if not found:
+            raise TableError("no-parquet", f"{stored.what} is a folder that holds no .parquet file.")
+        return ParquetSource(given, found)
+    if stored.is_empty:
+        raise TableError("empty-file", f"{stored.what} is an empty file.")
+    name, packed = _unpacked(stored.name)
+    ending = Path(name).suffix
+    if ending in DELIMITERS:
+        return TextSource(stored, file, DELIMITERS[ending], packed)
+    if packed is None and ending in _PARQUET:
+        return ParquetSource(given, [stored])
+    raise TableError(
+        "unknown-table-kind",
+        f"the kind of {stored.what} cannot be told from its name; behind a URL there are .csv, .tsv and .txt "
+        "files (also packed: .gz, .zst), .parquet files and folders of those. Hint: download it first.",
+    )
+
+
+def _unpacked(name: str) -> tuple[str, str | None]:
+    """The name of a file without what says how it is packed, and how it is."""
+    name = name.lower()
+    for ending, how in _PACKED.items():
+        if name.endswith(ending):
+            return name.removesuffix(ending), how
+    return name, None
+
+
 def _hidden(path: Path) -> bool:
     return any(part.startswith((".", "_")) for part in path.parts)
 
@@ -196,7 +236,7 @@ class TextSource:
     Read in blocks, unpacked on the way: a packed file of any size takes no more memory than another.
     """
 
-    def __init__(self, path: Path, file: File, delimiter: str, packed: str | None):
+    def __init__(self, path: Path | Stored, file: File, delimiter: str, packed: str | None):
         self._path = path
         self._what = f'the table "{path}"'
         self._packed = packed
@@ -211,6 +251,8 @@ class TextSource:
         return self._header
 
     def _opened(self) -> Any:
+        if isinstance(self._path, Stored):
+            return self._path.stream(self._packed)
         return pa.input_stream(str(self._path), compression=self._packed)
 
     def _read_header(self) -> list[str]:
@@ -373,21 +415,29 @@ class UnguardedSource:
 
 
 class ParquetSource:
-    """A Parquet file, or the Parquet files of a folder in the order of their names."""
+    """A Parquet file, or the Parquet files of a folder in the order of their names.
 
-    def __init__(self, path: Path, files: Sequence[Path]):
+    What folders below it say of their rows (`year=2024/`) are columns of text, behind those of the files, where all
+    files lie in folders that say the same kind of thing, and none says it itself.
+    """
+
+    def __init__(self, path: Path | str, files: Sequence[Path | Stored]):
         self._what = f'the table "{path}"'
         self._files = files
-        self._header = unique_names(self._names(files[0]), self._what)
+        names = self._names(files[0])
+        self._told = [_told_by_folders(str(file).removeprefix(str(path))) for file in files]
+        if len({frozenset(told) for told in self._told}) > 1 or not self._told[0].keys().isdisjoint(names):
+            self._told = [{}] * len(files)
+        self._header = unique_names([*names, *self._told[0]], self._what)
         for file in files[1:]:
-            if set(self._names(file)) != set(self._header):
+            if set(self._names(file)) != set(names):
                 raise TableError(
                     "files-differ",
                     f'the files of {self._what} differ in their columns: "{files[0].name}", "{file.name}".',
                 )
 
     @staticmethod
-    def _names(file: Path) -> list[str]:
+    def _names(file: Path | Stored) -> list[str]:
         with _open_parquet(file) as parquet:
             return list(parquet.schema_arrow.names)
 
@@ -396,23 +446,49 @@ class ParquetSource:
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         wanted = wanted_columns(columns, self._header, self._what)
-        return (batch for file in self._files for batch in self._of_file(file, wanted))
+        files = zip(self._files, self._told, strict=True)
+        return (batch for file, told in files for batch in self._of_file(file, wanted, told))
 
     @staticmethod
-    def _of_file(file: Path, wanted: list[str]) -> Iterator[pa.RecordBatch]:
+    def _of_file(file: Path | Stored, wanted: list[str], told: Mapping[str, str | None]) -> Iterator[pa.RecordBatch]:
+        own = [name for name in wanted if name not in told]
         with _open_parquet(file) as parquet:
-            for batch in parquet.iter_batches(BATCH_ROWS, columns=wanted, use_threads=False):
-                yield validated(batch.select(wanted), f'the table "{file}"')
+            for batch in parquet.iter_batches(BATCH_ROWS, columns=own, use_threads=False):
+                checked = validated(batch.select(own), f'the table "{file}"')
+                if told:
+                    arrays = [
+                        pa.repeat(pa.scalar(told[name], pa.string()), batch.num_rows)
+                        if name in told
+                        else checked.column(name)
+                        for name in wanted
+                    ]
+                    checked = pa.RecordBatch.from_arrays(arrays, names=wanted)
+                yield checked
+
+
+def _told_by_folders(path: str) -> dict[str, str | None]:
+    """What the names of folders say of the rows in them, as Hive and Spark write it."""
+    pairs = [part.split("=", 1) for part in path.split("/")[:-1] if "=" in part]
+    return {unquote(name): None if value == _NO_VALUE else unquote(value) for name, value in pairs}
+
+
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
 @contextmanager
-def _open_parquet(file: Path) -> Iterator[Any]:
+def _open_parquet(file: Path | Stored) -> Iterator[Any]:
     """A Parquet file that is read page by page, never a whole column at once."""
     from pyarrow import parquet
 
-    how = {"buffer_size": 1 << 20, "pre_buffer": False, "page_checksum_verification": True}
-    with _reading(f'the table "{file}"'), parquet.ParquetFile(file, **how) as opened:
+    far = isinstance(file, Stored)
+    how = {"buffer_size": 1 << (22 if far else 20), "pre_buffer": False, "page_checksum_verification": True}
+    with _reading(f'the table "{file}"'), _bytes_of(file) as given, parquet.ParquetFile(given, **how) as opened:
         yield opened
+
+
+def _bytes_of(file: Path | Stored) -> Any:
+    """What a reader of Parquet reads from."""
+    return file.opened() if isinstance(file, Stored) else nullcontext(file)
 
 
 class IpcSource:
@@ -574,5 +650,5 @@ def _reading(what: str, expected: str = "it is damaged, incomplete, or of anothe
         raise
     except (pa.ArrowException, OSError, EOFError, UnicodeError, zlib.error, csv.Error) as error:
         code = getattr(error, "errno", None)
-        reason = os.strerror(code).lower() if code else expected
+        reason = why(error) or (os.strerror(code).lower() if code else expected)
         raise TableError("unreadable-table", f"{what} cannot be read: {reason}.") from None

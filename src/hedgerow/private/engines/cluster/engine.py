@@ -58,7 +58,7 @@ class ClusterEngine:
         self._stay = stay
         self._by_sql = None
         if not database.has_kernels:
-            self._by_sql = SqlEngine(database, bounding_key=self._key, memory=memory)
+            self._by_sql = SqlEngine(database, bounding_key=self._key, memory=memory, stay=stay)
         self._counting: ArrowEngine | _CodedThere | None = None
 
     @property

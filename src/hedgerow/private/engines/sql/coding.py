@@ -35,7 +35,7 @@ def code_in_place(database: Database, encoding: Encoding, key: bytes, memory: in
     """The coded, bounded table, computed once: `c3` holds the codes of attribute number 3."""
     with database.snapshot():
         indices = {name: index for index, name in enumerate(encoding.columns)}
-        values = _keyed(database, encoding)
+        values = keyed(database, encoding.columns, encoding.person)
         joined = values
         maps = []
         for block in encoding.blocks:
@@ -65,23 +65,23 @@ def code_in_place(database: Database, encoding: Encoding, key: bytes, memory: in
     return held
 
 
-def _keyed(database: Database, encoding: Encoding) -> Any:
+def keyed(database: Database, columns: Sequence[str], person: str | None) -> Any:
     """Every column as what it is told apart by: a value that is never null, and whether there was none.
 
     Equality of such pairs is plain equality, which every database can join by hashing. Rows that name nobody are left
     out.
     """
-    table = database.table if encoding.person is None else database.naming(encoding.person)
-    keyed: dict[str, Any] = {}
-    for index, name in enumerate(encoding.columns):
+    table = database.table if person is None else database.naming(person)
+    keys: dict[str, Any] = {}
+    for index, name in enumerate(columns):
         column = table[name]
         filled = column.fill_null(_placeholder(column.type()))
-        keyed[_value(index)] = database.exact(filled) if column.type().is_string() else filled
-        keyed[_blank(index)] = column.isnull()
-    if encoding.person is None:
-        return table.select(**keyed)
-    keyed["person"] = _person(database, table[encoding.person], encoding.person)
-    named = table.select(**keyed)
+        keys[_value(index)] = database.exact(filled) if column.type().is_string() else filled
+        keys[_blank(index)] = column.isnull()
+    if person is None:
+        return table.select(**keys)
+    keys["person"] = _person(database, table[person], person)
+    named = table.select(**keys)
     return named.filter(named.person.replace(_SPACE, "") != "")
 
 
@@ -112,7 +112,7 @@ def _code_map(
 ) -> Any:
     """A table of a block's distinct values and their codes, inside the database."""
     names = [name for index in columns for name in (_value(index), _blank(index))]
-    numbered = database.hold(values.select(*names).distinct().mutate(number=ibis.row_number().cast("int64")))
+    numbered = distinct_values(database, values, columns)
     numbers: list[IntArray] = []
     coded: list[tuple[IntArray, ...]] = []
     attributes = [(_code(encoding.domain.index(attribute.name)), attribute) for attribute in block.attributes]
@@ -125,7 +125,7 @@ def _code_map(
                 "give a view in which it is rounded, or raise --max-memory.",
             )
         numbers.append(batch.column("number").to_numpy())
-        coded.append(block.encode(_original(batch, block.columns, columns)).codes)
+        coded.append(block.encode(original(batch, block.columns, columns)).codes)
     uploaded: dict[str, Any] = {"number": np.concatenate(numbers) if numbers else np.empty(0, dtype=np.int64)}
     for each, (name, attribute) in enumerate(attributes):
         codes = np.concatenate([parts[each] for parts in coded]) if coded else np.empty(0)
@@ -140,7 +140,13 @@ def _code_map(
     return held
 
 
-def _original(batch: pa.RecordBatch, names: Sequence[str], columns: Sequence[int]) -> pa.Table:
+def distinct_values(database: Database, values: Any, columns: Sequence[int]) -> Any:
+    """The distinct values of some columns, numbered."""
+    names = [name for index in columns for name in (_value(index), _blank(index))]
+    return database.hold(values.select(*names).distinct().mutate(number=ibis.row_number().cast("int64")))
+
+
+def original(batch: pa.RecordBatch, names: Sequence[str], columns: Sequence[int]) -> pa.Table:
     """The values that a batch of keys stands for; texts are still bytes, which an encoder reads alike."""
     arrays = []
     for index in columns:

@@ -33,6 +33,8 @@ class Database:
     name: ClassVar[str]
     form: ClassVar[str]
     """What its URLs look like."""
+    streams: ClassVar[bool] = True
+    """Whether rows come here batch by batch, however many they are."""
     at_once: ClassVar[int] = 32
     """Marginals that share a statement, which has a way to travel."""
 
@@ -45,14 +47,17 @@ class Database:
             self.table = _readable(self._given)
         self._header = unique_names(self.table.columns, self.what)
 
-    def engine(self, bounding_key: bytes | None, memory: int) -> Engine:
-        """What counts the table: rows are coded by SQL, unless the database can run our own code."""
+    def engine(self, bounding_key: bytes | None, memory: int, stay: bool) -> Engine:
+        """What counts the table: rows come here or are coded by SQL, unless the database can run our own code."""
         from hedgerow.private.engines.sql.engine import SqlEngine
 
-        return SqlEngine(self, bounding_key=bounding_key, memory=memory)
+        return SqlEngine(self, bounding_key=bounding_key, memory=memory, stay=stay)
 
     def _open(self, location: str, memory: int) -> tuple[Any, Any]:
-        """The ibis backend and the table, from what stands behind the scheme of a URL."""
+        """The ibis backend and the table, from what stands behind the scheme of a URL.
+
+        `memory` is what the database itself may take, where it runs in this process.
+        """
         raise NotImplementedError
 
     def exact(self, text: Any) -> Any:
@@ -84,7 +89,7 @@ class Database:
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         wanted = wanted_columns(columns, self._header, self.what)
-        return self.fetch(self.table.select(*wanted))
+        return self.stream(self.table.select(*wanted))
 
     def by_person(self, person: str) -> Source:
         return _ByPerson(self, self.naming(person))
@@ -105,6 +110,13 @@ class Database:
                     "text that is written in one way.",
                 )
             return _readable(self._given, {column: spelled})
+
+    def stream(self, question: Any) -> Iterator[pa.RecordBatch]:
+        """The rows of an expression over the table, however many. Every pass sees the table as the first one did."""
+        return self.fetch(question)
+
+    def let_go(self) -> None:
+        """The table has been looked at for the last time, as far as is known; it may change for whoever looks again."""
 
     def fetch(self, question: Any) -> Iterator[pa.RecordBatch]:
         """The rows of an ibis expression."""
@@ -177,7 +189,7 @@ class _ByPerson:
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         wanted = wanted_columns(columns, self.header(), self._database.what)
-        return self._database.fetch(self._table.select(*wanted))
+        return self._database.stream(self._table.select(*wanted))
 
 
 def _spelled(column: Any) -> Any:

@@ -30,7 +30,7 @@ class DuckDB(Database):
         backend = ibis.duckdb.connect(
             ":memory:",
             temp_directory=str(self._spill.path),
-            memory_limit=f"{max(memory // 2, 1 << 29) >> 20}MiB",
+            memory_limit=f"{max(memory, 1 << 28) >> 20}MiB",
             autoinstall_known_extensions="false",
         )
         backend.con.execute("SET enable_progress_bar = false")  # it would be drawn on standard output

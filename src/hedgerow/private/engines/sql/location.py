@@ -32,9 +32,10 @@ def is_url(table: object) -> bool:
     return isinstance(table, str) and "://" in table
 
 
-def open_database(url: str, memory: int = 4 << 30) -> Database:
+def open_database(url: str, memory: int = 1 << 29) -> Database:
     """The table that a URL names, behind a session of its own; no row is read yet.
 
+    `memory` is what the database itself may take, where it runs in this process.
     A URL is written down in shell histories and process lists, so it may not hold a secret; it is not quoted back.
     """
     scheme = url.split("://")[0]

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import weakref
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import ibis
 import psycopg
+import pyarrow as pa
+from adbc_driver_manager import Error as StreamError
+from adbc_driver_postgresql import dbapi
 
 from hedgerow.private.engines.sql.database import Database
+from hedgerow.private.sources.source import BATCH_ROWS
 
 _MONEY = ibis.dtype("decimal(19, 4)")
 """What ibis takes `money` for. The server itself compares it with no number, and writes it with a currency sign."""
@@ -38,18 +44,41 @@ class PostgreSQL(Database):
         database, _, table = path.partition("/")
         if not database or not table:
             raise self._bad_location()
+        host, user, database = unquote(host).strip("[]"), unquote(user), unquote(database)
         backend = ibis.postgres.connect(
-            host=unquote(host).strip("[]") or None,
-            port=int(port) if port else None,
-            user=unquote(user) or None,
-            database=unquote(database),
+            host=host or None, port=int(port) if port else None, user=user or None, database=database
         )
+        given = {"host": host, "port": port, "user": user, "dbname": database}
+        self._server = "&".join(f"{name}={quote(value, safe='')}" for name, value in given.items() if value)
+        self._streaming: Any = None
         backend.con.execute("SET jit = off")  # compiling a statement takes longer than it saves
         backend.con.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         schema, _, name = unquote(table).rpartition(".")
         self._place = (schema or None, name)
         found = backend.table(name, database=schema or None)
         return backend, found.select(**{name: _plain(found[name]) for name in found.columns})
+
+    def stream(self, question: Any) -> Iterator[pa.RecordBatch]:
+        """By binary COPY, in a connection of its own whose one transaction lasts as long as the table is looked at."""
+        kinds = question.schema().to_pyarrow()
+        with self.asking():
+            if self._streaming is None:
+                self._streaming = dbapi.connect(f"postgresql:///?{self._server}")
+                weakref.finalize(self, self._streaming.close)
+                with self._streaming.cursor() as cursor:
+                    cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            with self._streaming.cursor() as cursor:
+                cursor.execute(self._backend.compile(question))
+                with closing(cursor.fetch_record_batch()) as reader:
+                    for batch in reader:
+                        for begin in range(0, batch.num_rows, BATCH_ROWS):
+                            yield _typed(batch.slice(begin, BATCH_ROWS), kinds)
+
+    def let_go(self) -> None:
+        """The end of the transaction, with its locks."""
+        if self._streaming is not None:
+            self._streaming.close()
+            self._streaming = None
 
     def snapshot(self) -> AbstractContextManager[Any]:
         transaction: AbstractContextManager[Any] = self._backend.con.transaction()
@@ -75,7 +104,7 @@ class PostgreSQL(Database):
         return not blind
 
     def _reason(self, error: Exception) -> str | None:
-        if not isinstance(error, psycopg.Error):
+        if not isinstance(error, psycopg.Error | StreamError):
             return None
         state = error.sqlstate or ""
         if state == "42501":
@@ -84,9 +113,23 @@ class PostgreSQL(Database):
             return "the table or one of its columns is not there"
         if state.startswith("53"):
             return "the server has too little memory or disk"
-        if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+        if isinstance(error, StreamError):
+            self._streaming = None  # its transaction is over
+        if (
+            isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+            or not state
+            or state[:2] in ("08", "57")
+        ):
             return "the server cannot be reached, refused the login, or ended the connection"
         return "the server refused"
+
+
+def _typed(batch: pa.RecordBatch, kinds: pa.Schema) -> pa.RecordBatch:
+    """The types that were declared: decimals come as text."""
+    arrays = [array.storage if isinstance(array, pa.ExtensionArray) else array for array in batch.columns]
+    return pa.RecordBatch.from_arrays(
+        [array.cast(kind) for array, kind in zip(arrays, kinds.types, strict=True)], schema=kinds
+    )
 
 
 def _plain(column: Any) -> Any:

@@ -39,6 +39,7 @@ class Spark(Database):
     """Where Spark runs, and with what rights, is said by its own configuration (spark-defaults.conf, SPARK_REMOTE)."""
 
     name = "Spark"
+    streams = False
     form = "spark://[CATALOG.][SCHEMA.]TABLE, or with a slash in it spark://PATH of Parquet files"
 
     def _open(self, location: str, memory: int) -> tuple[Any, Any]:
@@ -52,10 +53,10 @@ class Spark(Database):
         schema, _, name = location.rpartition(".")
         return backend, backend.table(name, database=schema or None)
 
-    def engine(self, bounding_key: bytes | None, memory: int) -> Engine:
+    def engine(self, bounding_key: bytes | None, memory: int, stay: bool) -> Engine:
         from hedgerow.private.engines.cluster.engine import ClusterEngine
 
-        return ClusterEngine(self, bounding_key=bounding_key, memory=memory)
+        return ClusterEngine(self, bounding_key=bounding_key, memory=memory, stay=stay)
 
     def exact(self, text: Any) -> Any:
         return text.cast("binary")  # as they lie there: encode() would put one sign for all that is not UTF-8
