@@ -6,8 +6,8 @@
     python -m bench.cluster rows_out   rows drawn here and by Spark's workers
 
 What was measured is kept in build/cluster.json, from which the sections of docs/use/scale.md are written. The model has
-a price for each task (with its part of the job), for each row with and without its columns, for each marginal of a row, and for each
-cell that a task hands on; the prices are fitted to the points (no price is below 0), and their spread is that of fits
+a price for each task (with its part of the job), for each row with and without its columns, for each marginal of a row,
+and for each cell that a task hands on; the prices are fitted to the points (no price is below 0), and their spread is that of fits
 to points that were drawn again.
 """
 
@@ -353,8 +353,8 @@ def _model_section(found: dict[str, Any]) -> str:
     parts = [
         f"Prices in CPU time of all processes, fitted to {len(ready)} and {len(count)} measured points (500,000 to "
         f"4,000,000 rows, 10 to 40\ncolumns, 4 to 45 pairs, one worker); the point that fits worst is off by "
-        f"{100 * off:.0f} %. Java grew warmer from point to point, so that earlier ones are dearer. The table of 10,000,000 "
-        f"× 20 above is none of\nthem; for it they foretell {one:.0f} CPU seconds to be ready, and "
+        f"{100 * off:.0f} %. Java grew warmer from point to point, so that earlier ones are\ndearer. The table of "
+        f"10,000,000 × 20 above is none of them; for it they foretell {one:.0f} CPU seconds to be\nready, and "
         f"{1e3 * two / 190:.0f} ms for each of all 190 pairs.",
         "\n".join(lines),
         "| `mst`, 20 values a column | ready, CPU h | all pairs, CPU h | codes | to here | between workers |",
