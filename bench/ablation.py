@@ -1,15 +1,18 @@
 """What each part of hedge is worth: the error on the field's tables with one thing changed at a time.
 
-    python -m bench.ablation [RUNS]
+    python -m bench.ablation --runs 3 --cases adult:0.1,br2000:0.1 --variants "as it is,rows not evened"
+    python -m bench.ablation --oracles --cases adult:0.1,br2000:0.1
 
-Prints the table of docs/understand/methods/hedge.md. All variants see the same noise seeds; figures are mean
-total variation distances over 3-way marginals, medians of the runs.
+Prints the tables of docs/understand/methods/hedge.md; without a choice all cases and variants. All variants see the
+same noise seeds; figures are mean total variation distances over 3-way marginals, medians of the runs. The oracles are
+runs that are given the answer: they have no guarantee, and show what a run loses where.
 """
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import statistics
-import sys
 from collections.abc import Callable
 from typing import Any
 from unittest import mock
@@ -17,14 +20,17 @@ from unittest import mock
 import numpy as np
 
 from bench.tables import DATA
+from hedgerow.coded.measurement import Measurement
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.coded.recoding import Recoding
 from hedgerow.methods import build, hedge
 from hedgerow.methods.method import Method
 from hedgerow.methods.shared import blocks, columns, coverings, joins
+from hedgerow.models import evened
 from hedgerow.models.denoising import Column
-from hedgerow.models.graphical.estimation import fit
+from hedgerow.models.graphical.estimation import NearFits, fit
 from hedgerow.models.histograms import project_to_simplex
+from hedgerow.private import mechanisms, vault
 
 CASES = [
     *((table, epsilon) for table in ("adult", "br2000") for epsilon in (0.1, 1.0, 10.0)),
@@ -38,8 +44,8 @@ def _raw(measurement: Any, attribute: Any, total: float) -> Column:
     return Column(project_to_simplex(measurement.dense(), total), measurement.std)
 
 
-def _plain_fit(prior: Any, measured: Any, *, limits: Any, rough: bool = False) -> Any:
-    return fit(prior.domain, measured, total=prior.total, limits=limits)
+def _plain_fit(self: Any, measured: Any, *, rough: bool = False, support: Any = None, trace: Any = None) -> Any:
+    return fit(self.prior.domain, measured, total=self.prior.total, limits=self.limits)
 
 
 def _cells_only(domain: Any, marginal: Any, counts: Any, most: int, family: Any) -> Any:
@@ -57,15 +63,52 @@ VARIANTS: dict[str, Callable[[], Any]] = {
     "columns not joined": lambda: mock.patch.object(joins, "promising", return_value=[]),
     "rare codes merged wherever noise hides them": lambda: mock.patch.object(hedge, "ROOMY", 0),
     "rare codes not merged": lambda: mock.patch.object(columns.Columns, "coarsening", _unmerged),
-    "fit to the end instead of near the columns": lambda: mock.patch.object(hedge, "fit_near", _plain_fit),
+    "fit to the end instead of near the columns": lambda: mock.patch.object(NearFits, "fit", _plain_fit),
     "whole marginals only, no blocks": lambda: mock.patch.object(blocks, "resolutions", _cells_only),
     "blocks at one resolution": lambda: mock.patch.object(blocks, "LEAST_COARSE_BLOCKS", 1 << 60),
     "no views, no pairs beyond the model": lambda: mock.patch.object(hedge, "MOST_NOISE_SHARE", 0.0),
     "views no wider than the workload": lambda: mock.patch.object(coverings, "TIMES", (1,)),
     "no pairs beyond the model": lambda: mock.patch.object(hedge, "MOST_SCORE_NOISE", 0.0),
     "at most 10 rounds": lambda: mock.patch.object(hedge, "MOST_ROUNDS", 10),
+    "rows not evened": lambda: mock.patch.object(evened, "VISITS", 0),
 }
 OPTIONS = {"a model of 1 MB": {"size": 1.0}, "a model of 16 MB": {"size": 16.0}, "one pick per column": {"picks": 1.0}}
+
+
+def _told(whose: Callable[[Any], bool]) -> Any:
+    """Exact counts where `whose` says so; the method believes that they carry the noise that was paid for."""
+    drawn = vault.Vault._answer
+
+    def answer(self: Any, query: Any, exact: Any, noise: Any, threshold: Any) -> Measurement:
+        if not whose(query):
+            return drawn(self, query, exact, noise, threshold)
+        counts = np.zeros(query.cells, dtype=np.int64)
+        mechanisms._add(counts, 0, exact.opened())
+        return Measurement(query, counts, noise)
+
+    return mock.patch.object(vault.Vault, "_answer", answer)
+
+
+def _best(self: Any, scores: Any, rate: Any) -> int:
+    return int(np.argmax(scores.opened()))
+
+
+def _several(*patches: Any) -> contextlib.ExitStack:
+    stack = contextlib.ExitStack()
+    for patch in patches:
+        stack.enter_context(patch)
+    return stack
+
+
+ORACLES: dict[str, Callable[[], Any]] = {
+    "as it is": contextlib.nullcontext,
+    "told the number of rows and the columns": lambda: _told(lambda query: len(query.attributes) < 2),
+    "told what it measures of several columns": lambda: _told(lambda query: len(query.attributes) > 1),
+    "told which candidate is best": lambda: mock.patch.object(mechanisms.Mechanisms, "choose", _best),
+    "told all of this": lambda: _several(
+        _told(lambda query: True), mock.patch.object(mechanisms.Mechanisms, "choose", _best)
+    ),
+}
 
 
 def error(table: str, epsilon: float, method: Method, seed: int) -> float:
@@ -86,16 +129,25 @@ def error(table: str, epsilon: float, method: Method, seed: int) -> float:
 
 
 def main() -> None:
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 3
-    print("| | " + " | ".join(f"{table}, ε = {epsilon:g}" for table, epsilon in CASES) + " |")
-    print("|---" * (len(CASES) + 1) + "|")
-    for name in [*VARIANTS, *OPTIONS]:
+    parser = argparse.ArgumentParser(prog="python -m bench.ablation")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--cases", help="table:ε, with commas between them")
+    parser.add_argument("--variants", help="their names, with commas between them")
+    parser.add_argument("--oracles", action="store_true")
+    arguments = parser.parse_args()
+    cases = CASES
+    if arguments.cases:
+        cases = [(table, float(epsilon)) for table, epsilon in (case.split(":") for case in arguments.cases.split(","))]
+    changes = ORACLES if arguments.oracles else VARIANTS
+    names = list(changes) if arguments.oracles else [*VARIANTS, *OPTIONS]
+    print("| | " + " | ".join(f"{table}, ε = {epsilon:g}" for table, epsilon in cases) + " |")
+    print("|---" * (len(cases) + 1) + "|")
+    for name in arguments.variants.split(",") if arguments.variants else names:
         method = build("hedge", OPTIONS.get(name, {}))
-        with VARIANTS.get(name, VARIANTS["as it is"])():
-            found = [
-                statistics.median(error(table, epsilon, method, seed) for seed in range(runs))
-                for table, epsilon in CASES
-            ]
+        found = []
+        for table, epsilon in cases:
+            with changes.get(name, contextlib.nullcontext)():
+                found.append(statistics.median(error(table, epsilon, method, seed) for seed in range(arguments.runs)))
         print(f"| {name} | " + " | ".join(f"{value:.4f}" for value in found) + " |", flush=True)
 
 

@@ -327,6 +327,25 @@ def test_error_falls_with_the_budget_and_beats_independent_columns(delta):
     assert errors[1] < error(3.0, hr.methods.build("independent"))
 
 
+def test_a_parity_of_five_columns_is_seen_only_where_a_workload_names_them():
+    """Every four of them are independent: no marginal of three tells of it, and no budget is large enough."""
+    rng = np.random.default_rng(5)
+    columns = {f"x{index}": rng.integers(0, 2, 3000) for index in range(4)}
+    columns["x4"] = sum(columns.values()) % 2
+    columns |= {f"y{index}": rng.integers(0, 8, 3000) for index in range(5)}
+    schema = hr.Schema.from_dict(
+        {"columns": {name: {"type": "code", "size": 2 if name < "y" else 8} for name in columns}}
+    )
+    five = [name for name in columns if name < "y"]
+
+    def even(method):
+        rows = release_of(pa.table(columns), schema, 10.0, method=method).sample()
+        return float(np.mean(sum(rows[name].to_numpy() for name in five) % 2 == 0))
+
+    assert even(Hedge(picks=0.5)) == pytest.approx(0.5, abs=0.1)
+    assert even(Hedge(picks=0.5, workload=((tuple(five), 1.0),))) > 0.9
+
+
 def test_a_public_table_is_where_the_model_starts():
     table, public = opm.generate(500), opm.generate(3000, seed=9)
     encoding = SCHEMA.encoding()

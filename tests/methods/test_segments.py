@@ -7,8 +7,9 @@ import pytest
 import hedgerow as hr
 from hedgerow.coded.domain import Domain
 from hedgerow.methods.hedge import Hedge
-from hedgerow.methods.shared.segments import Differences, design, raked
+from hedgerow.methods.shared.segments import Differences, design, raked, tilts_of
 from hedgerow.private.evaluate.marginals import distances
+from hedgerow.progress import Limits, Progress, Work
 from refusals import refused
 
 PLACES = 24
@@ -50,8 +51,39 @@ def test_towns_that_do_not_differ_have_no_directions():
 def test_one_column_is_asked_where_noise_is_large_and_more_where_it_is_small():
     found = Differences.among(towns(20_000, 1), Domain.of(SIZES), "place", inner())
     whole = np.concatenate([np.full(size, 1 / size) for size in (5, 4, 6, 3)])
-    few, many = (design([found], [800.0], whole, noise) for noise in (200.0, 1.0))
+    few, many = (design([found], [800.0], whole, noise, Progress()) for noise in (200.0, 1.0))
     assert len(few) <= 1 < len(many)
+
+
+def test_segments_stop_with_the_time_that_is_left_to_them():
+    """The work done is little more than what is allowed, and less is asked and weighed than without a limit."""
+    found = Differences.among(towns(20_000, 1), Domain.of(SIZES), "place", inner())
+    whole = np.concatenate([np.full(size, 1 / size) for size in (5, 4, 6, 3)])
+    lines = np.stack([whole, whole[::-1], whole])
+    free = Progress()
+    asked, tilts = design([found], [800.0], whole, 1.0, free), tilts_of(towns(500, 2), inner(), lines, free)
+    assert len(asked) > 1
+    assert tilts.any(axis=1).all()
+    for part in (0.0, 0.2, 0.5):
+        short = Progress(Limits(work=Work(int(part * free.work.done))))
+        fewer, less = design([found], [800.0], whole, 1.0, short), tilts_of(towns(500, 2), inner(), lines, short)
+        assert fewer == asked[: len(fewer)]
+        assert (len(fewer), less.any(axis=1).sum()) < (len(asked), 3)
+        assert short.ended_early
+        assert short.work.done <= (part + 0.5) * free.work.done
+
+
+def test_what_follows_a_stretch_of_work_keeps_its_part_of_the_time():
+    progress = Progress(Limits(work=Work(1000)))
+    progress.worked(200)
+    with progress.keeping(0.5):
+        progress.worked(399)
+        assert not progress.out_of_time()
+        progress.worked(1)
+        assert progress.out_of_time()
+    assert not progress.out_of_time()
+    with Progress().keeping(0.5):
+        pass
 
 
 def test_raked_rows_have_the_wanted_columns():

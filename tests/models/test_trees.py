@@ -14,7 +14,7 @@ from hedgerow.coded.domain import Attribute, Domain
 from hedgerow.coded.measurement import Measurement, Noise
 from hedgerow.coded.query import TreeQuery
 from hedgerow.models import load
-from hedgerow.models.forests import Forest, RandomTrees, even_uniforms, look_up
+from hedgerow.models.forests import GOLDEN, Forest, RandomTrees, even_uniforms, look_up
 from hedgerow.models.histograms import Histograms, Part
 from hedgerow.models.model import State, block_rng
 from hedgerow.models.trees import RandomTree, clipped_leaves, expected_leaves, grow, shrunk_leaves, told
@@ -183,6 +183,19 @@ def test_looking_up_is_counting_thresholds(labels, seed):
     coin = rng.integers(0, 1 << 31, 200, dtype=np.uint32)
     expected = (thresholds[leaves] <= coin[:, None]).sum(axis=1)
     np.testing.assert_array_equal(look_up(thresholds, leaves, coin), expected)
+
+
+def test_rows_whose_lots_are_equal_keep_their_order():
+    """Sorts that are not stable order equal keys by the version and the processor, and a stranger could not redraw."""
+
+    class Same:
+        def integers(self, low, high, size=None, dtype=None):
+            return dtype(7) if size is None else np.full(size, 7, dtype=dtype)
+
+    reached = np.tile(np.arange(3, dtype=np.uint32), 700)
+    order = np.argsort(reached, kind="stable")
+    steps = (np.arange(len(reached), dtype=np.uint64) * GOLDEN + np.uint64(7)) & np.uint64(0xFFFFFFFF)
+    assert (even_uniforms(reached, Same())[order] == steps >> np.uint64(1)).all()
 
 
 def test_even_uniforms_give_counts_closer_to_their_expectation_than_chance_would():

@@ -29,7 +29,7 @@ from hedgerow.publish.documents import template
 from hedgerow.publish.facts import facts_of
 from hedgerow.publish.markdown import escaped, page_body
 from hedgerow.publish.publication import Publication, Table, made_with
-from hedgerow.publish.publisher import QUESTIONS, Publisher, draft, load
+from hedgerow.publish.publisher import QUESTIONS, SECTORS, Publisher, draft, load
 from hedgerow.publish.template import filled
 from hedgerow.release.bundle import Release, Trust
 from hedgerow.run import synthesize
@@ -377,7 +377,7 @@ def test_a_translation_is_a_file_away(made, tmp_path):
 
 
 def test_the_registry_entry_has_the_keys_of_its_schema(made):
-    """As the registry's own schema of 2026 has them: keys that it does not name are refused there."""
+    """As its schema of 2026 names them, in a list of our own: keys that it does not name are refused there."""
     known = {
         "basic": "name data_curators description intended_use data_product_type data_product_region publication_date "
         "data_product_sector",
@@ -402,6 +402,28 @@ def test_the_registry_entry_has_the_keys_of_its_schema(made):
     assert basic["data_product_type"] == "Synthetic data"
     assert entry["deployment"]["privacy_loss"]["privacy_parameters"]["epsilon"] == pytest.approx(2.0)
     assert re.fullmatch(r"[a-z0-9-]+", entry["url_slug"])
+    listed = {
+        "basic.data_product_sector": {"Technology", "Healthcare", "Education", "Government", "Energy", "Finance", None},
+        "dp_variant.variant_name": {"Pure DP", "Approximate DP", "Zero-concentrated DP", "Renyi DP", "Custom"},
+        "deployment_model.model_name": {"Local", "Central", "Shuffle", "Federated", "Varies"},
+        "deployment_model.release_type": {"One release", "Many releases"},
+        "deployment_model.data_source_type": {"Static", "Dynamic"},
+        "deployment_model.access_type": {"Interactive", "Non-interactive"},
+    }
+    for key, values in listed.items():
+        part, _, name = key.partition(".")
+        assert entry["deployment"][part].get(name) in values, key
+    assert {*SECTORS, None} == listed["basic.data_product_sector"]
+    lists = (("basic", "data_curators"), ("administrative", "registry_authors"))
+    assert all(entry["deployment"][part][name] for part, name in lists)
+    for part in known:
+        for name, held in entry["deployment"][part].items():
+            if (part, name) in lists:
+                assert all(isinstance(each, str) for each in held)
+            elif name == "privacy_parameters":
+                assert held.keys() <= {"epsilon", "delta", "rho"}
+            else:
+                assert isinstance(held, str), (part, name)
 
 
 def test_catalogues_name_the_files_that_are_there(made):

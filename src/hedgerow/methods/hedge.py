@@ -1,11 +1,11 @@
 """Hedge: measure at the resolution that the budget can pay for, and believe it no more than its noise allows.
 
-A select–measure–generate loop like AIM (McKenna, Mullins, Sheldon, Miklau 2022), with seven changes. Single columns are
+A select–measure–generate loop like AIM (McKenna, Mullins, Sheldon, Miklau 2022), with eight changes. Single columns are
 denoised, those that are nearly functions of each other joined, rare codes merged before anything else; marginals are
 measured in blocks of like mass, so many that noise does not drown them; the fit stays near independent columns where
 the answers are mostly noise; several marginals are measured a round where many are planned; where a model over
-everything at once is small, all of the workload is measured in one go; and where the budget is large, pairs that no
-model can hold are measured last and given to its rows.
+everything at once is small, all of the workload is measured in one go; where the budget is large, pairs that no
+model can hold are measured last and given to its rows; and rows are evened until they have the model's own triples.
 """
 
 from __future__ import annotations
@@ -71,6 +71,8 @@ OUTSIDE_SHARE = 0.35
 """The part of the budget for pairs that the model cannot hold."""
 SEGMENTS_SHARE = 0.7
 """The part of the budget for segments, where there are some."""
+SEGMENTS_TIME = 0.5
+"""The part of a limited time that is kept for them."""
 SCORING_SHARE = 0.1
 """What of that finds them."""
 MOST_SCORE_NOISE = 0.005
@@ -130,7 +132,8 @@ class Hedge(Options, Strategy):
                 "hedge learns from a public table how segments differ, in the columns beside them, and there is "
                 f"{lacks}. Hint: give --public, or leave out segments.",
             )
-        model = self.modelled(Part(curator, curator.remaining.share(SEGMENTS_SHARE)), progress)
+        with progress.keeping(SEGMENTS_TIME):
+            model = self.modelled(Part(curator, curator.remaining.share(SEGMENTS_SHARE)), progress)
         return with_segments(curator, curator.public, segments, model, progress)
 
     def modelled(self, curator: Curator, progress: Progress) -> Model:

@@ -237,7 +237,7 @@ def even_uniforms(reached: Whole, rng: np.random.Generator) -> Whole:
     """
     rows = len(reached)
     keys = reached.astype(np.uint64) << np.uint64(32) | rng.integers(0, 1 << 32, rows, dtype=np.uint64)
-    order = np.argsort(keys)
+    order = np.argsort(keys, kind="stable")  # of two that are equal the first, on every platform
     steps = np.arange(rows, dtype=np.uint64) * GOLDEN + rng.integers(0, 1 << 32, dtype=np.uint64)
     even = np.empty(rows, dtype=np.uint32)
     even[order] = (steps & np.uint64(0xFFFFFFFF)) >> np.uint64(1)

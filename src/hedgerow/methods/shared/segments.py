@@ -44,6 +44,8 @@ MOST_GOALS = 500
 """Pairs that the search for a segment's rows looks at, by lot where there are more."""
 MOST_LOOKED = 50
 """Pairs that the choice looks at, by lot where there are more."""
+WEIGHED, SOLVED = 100, 20
+"""Work of a code of a row in weighing rows, and of an entry of what predicts a segment."""
 SWEEPS = 6
 LARGEST_STEP = np.log(5.0)
 """Sweeps in which rows are weighed until they have a segment's columns, and the largest step of one."""
@@ -123,24 +125,24 @@ class Segmented:
 def with_segments(curator: Curator, public: CodedTable, segments: Marginal, model: Model, progress: Progress) -> Model:
     """Rows segment by segment, of the public table or of the model, or the model as it is: a private choice.
 
-    The nearest is likeliest, in pairs of columns within segments. Where that would be decided by noise, public rows are
-    taken at the user's word.
+    The nearest is likeliest, in pairs of columns within segments. Where that would be decided by noise, or no time is
+    left, public rows are taken at the user's word.
     """
     domain = curator.domain
     inner = Domain(attribute for attribute in domain if attribute.name not in segments)
     choosing = curator.remaining.share(CHOOSING_SHARE)
-    if curator.noise(choosing)[0].mean_absolute > MOST_UNSURE * model.total:
+    if progress.out_of_time() or curator.noise(choosing)[0].mean_absolute > MOST_UNSURE * model.total:
         choosing = curator.remaining.share(0)
     with progress.phase("measure the segments"):
         alone = {name: model.marginal((name,)) for name in domain.names}
-        learnt = measure_segments(curator, public, segments, alone, curator.remaining - choosing)
+        learnt = measure_segments(curator, public, segments, alone, curator.remaining - choosing, progress)
     whole = np.concatenate([alone[name] / alone[name].sum() for name in inner.names])
     goals = by_lot(curator, list(combinations(inner.names, min(2, len(inner)))), MOST_GOALS)
     wanted = dict(zip(goals, stood_for(curator.columns, goals), strict=True))
 
     def made_of(rows: CodedTable) -> Tilted:
         pool = weighed(rows, inner, whole, POOL, curator.rng)
-        tilts = {name: np.stack([raked(pool, inner, line) for line in lines]) for name, lines in learnt.columns.items()}
+        tilts = {name: tilts_of(pool, inner, lines, progress) for name, lines in learnt.columns.items()}
         return Tilted(domain, segments, learnt.counts, pool, tilts, wanted)
 
     with progress.phase("make rows of segments"):
@@ -152,8 +154,25 @@ def with_segments(curator: Curator, public: CodedTable, segments: Marginal, mode
         return rivals[curator.nearest(rivals, queries, ("public rows", "model rows", "model"), spend=choosing)]
 
 
+def tilts_of(pool: CodedTable, inner: Domain, lines: Counts, progress: Progress) -> Counts:
+    """A tilt of the pool's rows for each segment; none for those that the time does not suffice for."""
+    tilts = np.zeros_like(lines)
+    work = WEIGHED * SWEEPS * len(inner) * len(next(iter(pool.values())))
+    for number, line in enumerate(lines):
+        if progress.out_of_time():
+            break
+        progress.worked(work)
+        tilts[number] = raked(pool, inner, line)
+    return tilts
+
+
 def measure_segments(
-    curator: Curator, public: CodedTable, segments: Marginal, alone: Mapping[str, Counts], spend: Amount
+    curator: Curator,
+    public: CodedTable,
+    segments: Marginal,
+    alone: Mapping[str, Counts],
+    spend: Amount,
+    progress: Progress,
 ) -> Segmented:
     """Count the segments, and ask of each what public segments say is worth it. `alone` are all rows' columns.
 
@@ -167,7 +186,7 @@ def measure_segments(
     differences = [Differences.among(public, domain, name, inner) for name in segments]
     rows = [total / domain[name].size for name in segments]
     counting = spend.share(COUNTING_SHARE)
-    asked = design(differences, rows, whole, curator.noise(spend - counting)[0].scale)
+    asked = design(differences, rows, whole, curator.noise(spend - counting)[0].scale, progress)
     (counted,) = curator.measure([MarginalQuery(domain, segments)], spend=counting if asked else spend)
     prior = total * reduce(np.multiply.outer, [alone[name] / alone[name].sum() for name in segments])
     counts = np.maximum(shrunk(view(counted), prior).counts, 0.0)
@@ -191,11 +210,12 @@ def measure_segments(
 
 
 def design(
-    differences: Sequence[Differences], rows: Sequence[float], whole: Counts, noise: float
+    differences: Sequence[Differences], rows: Sequence[float], whole: Counts, noise: float, progress: Progress
 ) -> list[tuple[int, int]]:
     """Which columns are asked of which segments, as numbers of both, the most telling first.
 
-    Each lowers what all are expected to be wrong by, though with k of them the noise is √k times that of one.
+    Each lowers what all are expected to be wrong by, though with k of them the noise is √k times that of one. The
+    search ends with the time.
     """
 
     def wrong(asked: Sequence[tuple[int, int]]) -> float:
@@ -210,7 +230,9 @@ def design(
     left = [(axis, each) for axis, each in left if len(differences[axis].variances)]
     chosen: list[tuple[int, int]] = []
     least = wrong([])
-    while left:
+    work = SOLVED * sum(len(each.variances) * each.directions.size for each in differences)
+    while left and not progress.out_of_time():
+        progress.worked(work * len(left))
         found = [wrong([*chosen, each]) for each in left]
         best = int(np.argmin(found))
         if found[best] > least * (1 - LEAST_GAIN):
