@@ -211,7 +211,7 @@ def test_an_exhausted_ledger_refuses_and_nothing_is_read(steward):
     assert steward.studio.project.ledger.read_bytes() == before
 
 
-def test_linked_tables_are_released_and_what_is_not_there_is_said(hedgerow, tmp_path):
+def test_linked_tables_become_a_published_folder_and_what_is_not_there_is_said(hedgerow, tmp_path):
     hedgerow("example", "visits", "-o", "visits", "--rows", "400")
     given = next(tmp_path.glob("visits*.yaml"))
     steward = Steward(Project(str(tmp_path / "visits"), schema=given))
@@ -219,8 +219,18 @@ def test_linked_tables_are_released_and_what_is_not_there_is_said(hedgerow, tmp_
     assert "Nothing is left to do" in steward.get("/columns"), steward.body
     assert "not there for linked tables yet" in steward.body
     assert "look at it" in steward.run()
-    assert "has no page yet" in steward.get("/look")
-    assert "not there for linked tables yet" in steward.get("/publish")
+    assert "no page of its own yet" in steward.get("/look")
+    assert "SELECT COUNT(*) FROM patients" in steward.body
+    joined = "SELECT sex, COUNT(*) FROM patients JOIN visits ON patients.id = visits.patient GROUP BY sex"
+    assert "basis" in steward.post("/look", question=joined), steward.body
+    assert "FROM" in steward.post("/look", question="SELECT COUNT(*) FROM elsewhere")
+    assert steward.status == 422
+    steward.post("/look/private", agreed="1")
+    steward.wait()
+    assert "PRIVATE" in steward.get("/look/private/page"), steward.body
+    assert "The folder is written" in steward.post("/publish", **PUBLISHER, publish="1"), steward.body
+    assert {"patients.csv", "visits.csv"} <= {path.name for path in steward.studio.project.run.published.rglob("*")}
+    assert hedgerow("verify", str(steward.studio.project.run.published)).code == 0
     steward.get("/columns/private")
     assert steward.status == 422
     steward.studio.close()

@@ -76,7 +76,8 @@ def evaluate(project: Project, run: Run) -> list[str]:
 
 
 def publish(project: Project, run: Run) -> list[str]:
-    given = ["--table", str(run.table), "--publisher", str(project.publisher)]
+    made = run.tables if project.is_linked else run.table
+    given = ["--table", str(made), "--publisher", str(project.publisher)]
     return ["publish", str(run.release), *given, "-o", str(run.published), *_ledger(project)]
 
 

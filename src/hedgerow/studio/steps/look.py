@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 from hedgerow.errors import HedgerowError, OptionError
 from hedgerow.studio import commands
 from hedgerow.studio.app import Form, Step, Studio, framed
+from hedgerow.studio.declaring import Document
 from hedgerow.studio.steps.private import Room
 
 if TYPE_CHECKING:
-    from hedgerow.studio.project import Run
+    from hedgerow.studio.project import Project, Run
 
 
 def finished(studio: Studio) -> Run:
@@ -34,12 +35,17 @@ def _look(studio: Studio, question: str, answers: Any, fault: str | None) -> Any
         status=422 if fault else 200,
         run=run,
         linked=studio.project.is_linked,
-        question=question,
+        asked=question or f"SELECT COUNT(*) FROM {_table(studio.project)}",
         answers=answers,
         fault=fault,
         command=commands.ask(run, question) if question else commands.verify(run.release),
         kind="public",
     )
+
+
+def _table(project: Project) -> str:
+    """What a question may ask: one of linked tables by its name, a single table by any."""
+    return next(iter(Document.read(project).tables), "t")
 
 
 def ask(studio: Studio, form: Form) -> Any:

@@ -18,21 +18,17 @@ if TYPE_CHECKING:
 def show(studio: Studio, form: Form) -> Any:
     project = studio.project
     run = finished(studio)
-    linked = project.is_linked
     published = run.published.is_dir()
     return studio.page(
         "publish",
         "publish",
         run=run,
-        linked=linked,
         published=sorted(each.name for each in run.published.iterdir()) if published else None,
         questions=QUESTIONS,
         sectors=SECTORS,
         answers=_answers(project),
         fault=_lacking(project) if project.publisher.exists() and not published else None,
-        command=commands.verify(run.published if published else run.release)
-        if linked or published
-        else commands.publish(project, run),
+        command=commands.verify(run.published) if published else commands.publish(project, run),
         kind="public",
     )
 
