@@ -6,7 +6,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(wildcard kernels/*.cmake kernels/comm
 CMAKE   := $(shell command -v cmake || echo $(BIN)/cmake)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help setup demo test test-engines lint types audit sanitize test-kernels bench quality wheel lock clean
+.PHONY: help setup demo test test-engines lint types audit sanitize test-kernels bench quality wheel check-wheel types-elsewhere lock clean
 
 help:
 	@echo "make demo    set up and make a synthetic table from sample data"
@@ -18,7 +18,9 @@ help:
 	@echo "make sanitize  the tests and random calls on kernels with address and undefined-behaviour sanitizers"
 	@echo "make bench   speed side by side with peers"
 	@echo "make quality error of every method on the field's tables (needs them; long)"
-	@echo "make wheel   a wheel that installs without a compiler, in dist/"
+	@echo "make wheel   wheels that install without a compiler, and the sources, in dist/"
+	@echo "make check-wheel  those, installed into an empty environment of every Python of this machine"
+	@echo "make types-elsewhere  types as Windows and macOS have them"
 	@echo "make lock    refresh requirements/*.lock"
 	@echo "make clean   remove .venv and everything that was built"
 
@@ -105,10 +107,17 @@ bench: $(VENV)/ready-bench $(VENV)/ready-engines
 quality: $(VENV)/ready-test
 	@$(BIN)/python -m bench.quality
 
-wheel: $(VENV)/ready-run
-	@echo "==> building the wheel"
-	@$(BIN)/python -m pip wheel -qq --no-build-isolation --no-deps --wheel-dir dist .
-	@ls dist/*.whl
+wheel:
+	@$(PYTHON) packaging/wheels.py build
+
+# ONLY=3.12 checks with that Python alone
+check-wheel:
+	@$(PYTHON) packaging/wheels.py check $(ONLY)
+
+# What mypy sees where the system is another: calls and constants that are missing there.
+types-elsewhere: $(VENV)/ready-test
+	@for system in win32 darwin; do echo "==> types on $$system"; \
+	  $(BIN)/mypy --platform $$system --cache-dir .mypy_cache/$$system -p hedgerow || exit 1; done
 
 # needs uv
 lock:
@@ -116,6 +125,8 @@ lock:
 	uv pip compile -q pyproject.toml requirements/build.in --extra test --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/test.lock
 	uv pip compile -q pyproject.toml requirements/build.in --extra test --extra bench --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/bench.lock
 	uv pip compile -q pyproject.toml requirements/build.in --extra test --extra engines --extra servers --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/engines.lock
+	uv pip compile -q requirements/wheel.in requirements/build.in --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/wheel.lock
+	uv pip compile -q pyproject.toml requirements/lowest.in --resolution lowest-direct --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/lowest.lock
 
 clean:
 	rm -rf $(VENV) build dist demo

@@ -4,7 +4,8 @@ Every problem has a process of its own, so that the peer's first fit finds nothi
 descent for its default 1,000 iterations, or until it has had 100 CPU seconds; its clock and its loss are read after
 every 50. "Cold" is its time until its loss agrees with its last one to four digits. "Warm" is the same number of
 iterations at the median pace of the later ones, so without compilation. Ours is timed from the measurements until it
-is at that loss, and until it has converged.
+is at that loss, and until it has converged. Of linear queries "cold" is all of the iterations that are named; made-up
+counts of 10,000 rows, noise of 20 on every query.
 
 `python -m bench.performance` keeps the rows for the page in docs/.
 """
@@ -244,7 +245,8 @@ class Peer:
         )
         times: list[float] = []
 
-        def note(_: Any) -> None:
+        def note(marginals: Any) -> None:
+            self.jax.block_until_ready([factor.values for factor in marginals.tables.values()])
             times.append(time.process_time())
 
         start = time.process_time()

@@ -29,15 +29,14 @@ inline int64_t checked_size(int64_t size, const char* what, int64_t most) {
 }
 
 inline int64_t checked_product(int64_t left, int64_t right, const char* what, int64_t most = MOST_CELLS) {
-    int64_t product;
-    if (left < 0 || right < 0 || __builtin_mul_overflow(left, right, &product)) refuse_size(what, most);
-    return checked_size(product, what, most);
+    const bool wide = (left | right) >> 31;  // a division only where the product may not fit
+    if (left < 0 || right < 0 || (wide && right && left > INT64_MAX / right)) refuse_size(what, most);
+    return checked_size(left * right, what, most);
 }
 
 inline int64_t checked_sum(int64_t left, int64_t right, const char* what, int64_t most = MOST_CELLS) {
-    int64_t sum;
-    if (left < 0 || right < 0 || __builtin_add_overflow(left, right, &sum)) refuse_size(what, most);
-    return checked_size(sum, what, most);
+    if (left < 0 || right < 0 || left > INT64_MAX - right) refuse_size(what, most);
+    return checked_size(left + right, what, most);
 }
 
 // Cells of a table of this shape; every side has at least one value.

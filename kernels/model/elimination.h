@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/compilers.h"
 #include "common/sizes.h"
 
 namespace hedgerow::model {
@@ -35,13 +36,13 @@ class Graph {
     std::vector<int> neighbours(int a) const {
         std::vector<int> found;
         for (int w = 0; w < words_; ++w)
-            for (uint64_t rest = row(a)[w]; rest; rest &= rest - 1) found.push_back(w * 64 + __builtin_ctzll(rest));
+            for (uint64_t rest = row(a)[w]; rest; rest &= rest - 1) found.push_back(w * 64 + lowest_bit(rest));
         return found;
     }
 
     int degree(int a) const {
         int sum = 0;
-        for (int w = 0; w < words_; ++w) sum += __builtin_popcountll(row(a)[w]);
+        for (int w = 0; w < words_; ++w) sum += count_bits(row(a)[w]);
         return sum;
     }
 
@@ -49,7 +50,7 @@ class Graph {
     int64_t fill(int a, const std::vector<int>& around) const {
         int64_t present = 0;
         for (int b : around)
-            for (int w = 0; w < words_; ++w) present += __builtin_popcountll(row(a)[w] & row(b)[w]);
+            for (int w = 0; w < words_; ++w) present += count_bits(row(a)[w] & row(b)[w]);
         const auto degree = static_cast<int64_t>(around.size());
         return (degree * (degree - 1) - present) / 2;
     }

@@ -3,7 +3,10 @@
 
 #include <cstdint>
 
-#if defined(__x86_64__)
+#include "common/compilers.h"
+
+#if defined(__x86_64__) || defined(_M_X64)
+#define HEDGEROW_SSE
 #include <xmmintrin.h>
 #endif
 
@@ -17,14 +20,13 @@
 #else
 #define HEDGEROW_CLONES
 #endif
-#define HEDGEROW_INLINE __attribute__((always_inline)) inline
 
 namespace hedgerow::model {
 
 // While it lives, numbers below 2e-308 are 0: they carry no mass, and arithmetic on them is a hundred times slower.
 class NoDenormals {
  public:
-#if defined(__x86_64__)
+#if defined(HEDGEROW_SSE)
     NoDenormals() : saved_(_mm_getcsr()) { _mm_setcsr(saved_ | 0x8040); }
     ~NoDenormals() { _mm_setcsr(saved_); }
 

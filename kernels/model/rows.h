@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #include "model/floating.h"
 
@@ -74,11 +75,11 @@ HEDGEROW_INLINE void exponentials_of(const double* in, double shift, double* out
         p = p * r + 1.0;
         p = p * r + 1.0;
         uint64_t bits, power;
-        __builtin_memcpy(&power, &shifted, 8);
-        __builtin_memcpy(&bits, &p, 8);
+        std::memcpy(&power, &shifted, 8);
+        std::memcpy(&bits, &p, 8);
         bits += power << 52;
         double value;
-        __builtin_memcpy(&value, &bits, 8);
+        std::memcpy(&value, &bits, 8);
         out[j] = x < -708.0 ? 0.0 : value;
     }
 }

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/compilers.h"
 #include "common/rng.h"
 #include "model/network.h"
 
@@ -59,7 +60,7 @@ class EvenOrder {
         flipped = ((flipped >> 1) & 0x55555555) | ((flipped & 0x55555555) << 1);
         flipped = ((flipped >> 2) & 0x33333333) | ((flipped & 0x33333333) << 2);
         flipped = ((flipped >> 4) & 0x0F0F0F0F) | ((flipped & 0x0F0F0F0F) << 4);
-        flipped = __builtin_bswap32(static_cast<uint32_t>(flipped));
+        flipped = swapped_bytes(static_cast<uint32_t>(flipped));
         return static_cast<int64_t>(flipped >> (32 - bits));
     }
 };

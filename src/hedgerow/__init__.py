@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hedgerow.run import confirm, synthesize
     from hedgerow.schema import Schema
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "Budget",
     "Fitted",

@@ -9,6 +9,7 @@ what memory the rows fill and what else the machine does cannot move it.
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Iterator
@@ -123,15 +124,28 @@ def units_per_second() -> float:
 def peak_rss_mb() -> float:
     """The most memory that this process has held, for the operator.
 
-    Where the system says so; getrusage also counts what a parent held before the process was born.
+    Where the system says so, else not a number; getrusage also counts what a parent held before the process was born.
     """
     from pathlib import Path
 
     status = Path("/proc/self/status")
     if status.exists():
-        return round(int(status.read_text().split("VmHWM:")[1].split()[0]) / 1024, 1)
-    import resource
+        return round(int(status.read_text(encoding="ascii").split("VmHWM:")[1].split()[0]) / 1024, 1)
+    if sys.platform == "win32":
+        return math.nan
+    else:
+        import resource
 
-    return round(
-        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10), 1
-    )
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return round(most / (1 << 20 if sys.platform == "darwin" else 1 << 10), 1)
+
+
+def cpu_seconds_of_children() -> float:
+    """Of processes that this one started and that have ended; none are known on Windows."""
+    if sys.platform == "win32":
+        return 0.0
+    else:
+        import resource
+
+        spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return spent.ru_utime + spent.ru_stime

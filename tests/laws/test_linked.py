@@ -341,7 +341,7 @@ def test_many_orphans_stop_the_run_unless_they_are_meant(tmp_path: Any) -> None:
     assert ledger.spent() == looked + release.certificate.whole
 
 
-def test_a_table_may_be_declared_before_its_parent() -> None:
+def test_a_table_may_be_declared_before_its_parent(tmp_path: Any) -> None:
     """In the schema above it is; which table is read first decides nothing."""
     data = Schema.parse(SCHEMA).to_dict()
     assert next(iter(data["tables"])) == "visits"
@@ -355,6 +355,13 @@ def test_a_table_may_be_declared_before_its_parent() -> None:
         asked = [MarginalQuery(encoding.domain, (name,)) for name in sorted(encoding.domain.names)]
         counts.append([exact.opened().tolist() for exact in engine.count(asked)])  # type: ignore[union-attr]
     assert counts[0] == counts[1]
+    spent = []
+    for number, schema in enumerate((Schema.from_dict(data), turned)):
+        ledger = Ledger.create(tmp_path / f"books{number}", "houses", Budget(2.0, 1e-6))
+        release = hedgerow.synthesize(tables, schema, Budget(1.0, 1e-6), "mst", ledger=tmp_path / f"books{number}")
+        assert ledger.spent() == release.certificate.whole
+        spent.append(ledger.spent())
+    assert spent[0] == spent[1]
 
 
 @pytest.mark.parametrize("code", ["cyclic-links", "second-link"])

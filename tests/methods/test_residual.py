@@ -258,6 +258,12 @@ def test_the_command_writes_all_tables_that_were_named_or_none(hedgerow, people)
 def test_laplace_noise_serves_where_delta_is_0():
     release = hr.synthesize(rows_of(), hr.Schema.parse(SCHEMA), hr.Budget(4, 0), Residual())
     assert {each.noise.kind for each in release.measurements} == {"laplace"}
+    sizes = {attribute.name: attribute.size for attribute in release.model.domain}
+    refitted = hr.fit(sizes, release.measurements)
+    assert np.isfinite(refitted.loss)
+    assert np.allclose(refitted.marginal("sex"), release.model.marginal(("sex",)), atol=2)
+    with refused("not-a-marginal-query"):
+        hr.fit(sizes, release.measurements, loss="absolute")
     assert abs(release.counts(["sex"]).values[0] - 1000) < 300
 
 

@@ -5,6 +5,8 @@ import asyncio
 import pytest
 
 from hedgerow.studio.gate import FORM, LARGEST, Gate
+from hedgerow.studio.server import check_door, hosts
+from refusals import refused
 
 PORT = 5555
 ORIGIN = f"http://127.0.0.1:{PORT}"
@@ -24,8 +26,8 @@ async def behind(scope, receive, send):
 class Asking:
     """Requests to a gate, byte for byte as we like them."""
 
-    def __init__(self):
-        self.gate = Gate(behind, PORT)
+    def __init__(self, *hosts):
+        self.gate = Gate(behind, PORT, hosts)
         self.token = self.gate.address.partition("token=")[2]
 
     def __call__(self, path, method="GET", *, base=None, query="", parts=(b"",), **headers):
@@ -128,3 +130,48 @@ def test_an_error_is_named_without_its_words(ask, capfd):
     assert "ValueError" in ask.body
     assert SECRET not in ask.body
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_studio_in_a_container_answers_to_the_names_that_it_was_given_and_to_no_other():
+    ask = Asking(*hosts("0.0.0.0", PORT, ["127.0.0.1:8000", "Studio.example"]))
+    outside, inside = "127.0.0.1:8000", f"studio.example:{PORT}"
+    assert ask.gate.address.startswith(f"http://{outside}/")
+    for host in (
+        f"127.0.0.1:{PORT}",
+        f"0.0.0.0:{PORT}",
+        "studio.example",
+        "evil.example:8000",
+        f"{outside}.evil.example",
+    ):
+        assert ask("/open", query=f"token={ask.token}", host=host) == 421
+    assert ask("/open", query=f"token={ask.token}", host=outside) == 200
+    cookie = ask.headers["set-cookie"].partition(";")[0]
+    own = {"cookie": cookie, "content_type": FORM}
+    for host in (outside, inside):
+        assert ask("/table", cookie=cookie, host=host) == 200
+        assert ask("/table", host=host) == 403
+        assert ask("/table", "POST", host=host, origin=f"http://{host}", **own) == 200
+        assert ask("/table", "POST", host=host, origin="http://evil.example", **own) == 403
+    assert (
+        ask("/table", "POST", host=outside, origin=f"http://{inside}", **own) == 403
+    )  # one of its names is another site
+    assert ask("/open", query=f"token={ask.token}", host=outside) == 403
+
+
+def test_nobody_listens_beyond_this_machine_without_saying_by_which_names():
+    check_door("127.0.0.1", [])
+    check_door("::1", [])
+    check_door("0.0.0.0", ["127.0.0.1:8000"])
+    for address in ("0.0.0.0", "::", "192.0.2.7"):
+        with refused("listening-without-names", "--host-name"):
+            check_door(address, [])
+    for name in ("*", "http://studio.example", "studio.example/path", "a b", "", "*.example", "x:99999999"):
+        with refused("bad-host-name"):
+            check_door("127.0.0.1", [name])
+    with refused("bad-address"):
+        check_door("localhost", [])
+
+
+def test_on_this_machine_its_own_name_stays_beside_those_that_are_given():
+    assert hosts("127.0.0.1", PORT, ["127.0.0.1:9000"]) == [f"127.0.0.1:{PORT}", "127.0.0.1:9000"]
+    assert hosts("::1", PORT, []) == [f"[::1]:{PORT}"]

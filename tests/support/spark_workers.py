@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import sys
 import threading
 import time
 from pathlib import Path
@@ -127,10 +126,9 @@ def ended(table, master, ledger, journal, resume):
 
     if not resume:
         engine.count = breaks
-    sys.modules["hedgerow.run.request"].open_engine = lambda *_, **__: engine
     given = {"ledger": ledger, "journal": journal, "resume": resume}
     try:
-        release = Request(table, Schema.parse(SCHEMA), hr.Budget(1.0, 1e-9), methods.build("mst"), **given)
+        release = Request(engine, Schema.parse(SCHEMA), hr.Budget(1.0, 1e-9), methods.build("mst"), **given)
         print(json.dumps({"charges": len(release.checked().release().certificate.charges)}))
     except HedgerowError as problem:
         print(json.dumps({"code": problem.code, "said": str(problem)}))

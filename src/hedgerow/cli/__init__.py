@@ -11,7 +11,7 @@ from typing import Any
 STOPPED = 130
 SOON = 0.01
 _ENDED = "stopped; no half-written file was left, and what was debited stays debited."
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name))
 _asked_to_end: list[int] = []
 """The signals that asked the command to end."""
 
@@ -28,8 +28,10 @@ def main() -> None:
     for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup, or the background work of a shell
             signal.signal(number, _interrupt)
-    signal.signal(signal.SIGALRM, _interrupt)
+    if sys.platform != "win32":
+        signal.signal(signal.SIGALRM, _interrupt)
     sys.unraisablehook = _unraised
+    _speak_utf8()
     try:
         _run()
     except KeyboardInterrupt:
@@ -113,15 +115,34 @@ def _interrupt(number: int, _: object) -> None:
 def _unraised(problem: sys.UnraisableHookArgs) -> None:
     """A request to end that came where Python can only drop it (a callback, a finalizer) is made again soon."""
     if _asked_to_end and issubclass(problem.exc_type, KeyboardInterrupt):
-        signal.setitimer(signal.ITIMER_REAL, SOON)
+        _ask_again()
     else:
         sys.__unraisablehook__(problem)
 
 
+def _ask_again() -> None:
+    if sys.platform == "win32":
+        import _thread
+        import threading
+
+        threading.Timer(SOON, _thread.interrupt_main).start()
+    else:
+        signal.setitimer(signal.ITIMER_REAL, SOON)
+
+
+def _speak_utf8() -> None:
+    """Into a file or a pipe too, where Windows would write in a code page that has no ε."""
+    if sys.platform == "win32":
+        for stream in (sys.stdout, sys.stderr):
+            stream.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+
+
 def _too_late() -> None:
     """The command has ended; a signal would only disturb the interpreter while it takes itself down."""
-    for number in (*_ENDING, signal.SIGALRM):
+    for number in _ENDING:
         signal.signal(number, signal.SIG_IGN)
+    if sys.platform != "win32":
+        signal.signal(signal.SIGALRM, signal.SIG_IGN)
 
 
 def _usage_error(kind: type[Exception]) -> Any:

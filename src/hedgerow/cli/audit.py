@@ -53,7 +53,7 @@ def audit(
         print(json.dumps(said))
     if out is not None:
         with whole_file(out, replace=overwrite) as partial:
-            partial.write_text(page(findings), encoding="utf-8")
+            partial.write_text(page(findings), encoding="utf-8", newline="\n")
     failed = [finding.method for finding in findings if finding.problems]
     if failed:
         raise HedgerowError("audit-failed", f"the audit of {', '.join(failed)} failed.")

@@ -46,7 +46,7 @@ def example(
         tables = {out / f"{each}.csv": table for each, table in made.items()}
     check_outputs([*((path, TABLE_SUFFIXES) for path in tables), (schema_path, ())], {}, overwrite=overwrite)
     with whole_file(schema_path, replace=overwrite) as partial:
-        partial.write_text(sample.SCHEMA, encoding="utf-8")
+        partial.write_text(sample.SCHEMA, encoding="utf-8", newline="\n")
     for path, table in tables.items():
         write_table(path, table.schema, [table], replace=overwrite)
         print(f"{path}: {counted(len(table), 'row')}, {counted(table.num_columns, 'column')} (made up, so public)")

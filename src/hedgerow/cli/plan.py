@@ -122,4 +122,4 @@ def _draw(path: Path, told: Sequence[Forecast], overwrite: bool) -> None:
     from hedgerow.run.forecast import drawn
 
     with whole_file(path, replace=overwrite) as partial:
-        partial.write_text(picture(drawn(told)), encoding="utf-8")
+        partial.write_text(picture(drawn(told)), encoding="utf-8", newline="\n")

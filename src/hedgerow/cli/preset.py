@@ -52,6 +52,6 @@ def show(
         print(preset.to_yaml(), end="")
         return
     with whole_file(out, replace=overwrite) as partial:
-        partial.write_text(preset.to_yaml(), encoding="utf-8")
+        partial.write_text(preset.to_yaml(), encoding="utf-8", newline="\n")
     columns, methods = len(preset.declared["columns"]), ", ".join(preset.methods)
     print(f"{out}: {counted(columns, 'column')}, and options of {methods}; edit it, then -s {out}")

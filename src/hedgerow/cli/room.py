@@ -26,12 +26,13 @@ threads = [threading.Thread(target=room.sum) for _ in range(4)]
 
 def limit() -> int | None:
     """Bytes of address space or data that this process may have, if there is a limit."""
-    try:
-        import resource
-    except ImportError:  # not on this system
+    if sys.platform == "win32":
         return None
-    soft = (resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA))
-    return min((bytes for bytes in soft if bytes != resource.RLIM_INFINITY), default=None)
+    else:
+        import resource
+
+        soft = (resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA))
+        return min((bytes for bytes in soft if bytes != resource.RLIM_INFINITY), default=None)
 
 
 def suffices() -> bool:

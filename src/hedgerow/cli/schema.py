@@ -61,7 +61,7 @@ def draft(
         public_batches=public_batches,
     )
     with whole_file(out, replace=overwrite) as partial:
-        partial.write_text(made.text, encoding="utf-8")
+        partial.write_text(made.text, encoding="utf-8", newline="\n")
     print(f"{out}: {made.summary}")
     if Path(table).suffix.lower() in LABELLED and table not in (sources or []):
         print(f"hint: --from {table} takes what its labels and formats say, too.", file=sys.stderr)

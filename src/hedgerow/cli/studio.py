@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -24,20 +25,33 @@ def studio(
         Path | None, typer.Option(dir_okay=False, help="The dataset's ledger, where there is one already.")
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="A port of this machine (default: any free one).")] = 0,
+    listen: Annotated[
+        str, typer.Option(help="The address to listen at. Others than this machine's own need --host-name.")
+    ] = "127.0.0.1",
+    host_name: Annotated[
+        list[str] | None,
+        typer.Option(help="A name, with its port, by which your browser reaches the studio; repeat for several."),
+    ] = None,
     idle: Annotated[str, typer.Option(help="End when nobody was there for so long, for example 30m or 8h.")] = "60m",
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address, and open nothing.")] = False,
 ) -> None:
     """Open a page in your browser that leads from a table to a published folder, and shows every command.
 
-    The page is on this machine alone. The printed address lets one browser in, once; Ctrl-C ends the studio.
+    The page is on this machine alone, unless --listen says otherwise (in a container). The printed address lets one
+    browser in, once; Ctrl-C ends the studio.
     """
     from hedgerow.studio.project import Project
-    from hedgerow.studio.server import Serving, opener, refuse_without_extra
+    from hedgerow.studio.server import Serving, check_door, opener, refuse_without_extra
 
     refuse_without_extra()
     wait = seconds(idle)
-    serving = Serving(Project(table, project, schema, ledger), port, wait)
-    print(f"The studio is open, on this machine alone. One browser can enter, once:\n\n  {serving.gate.address}\n")
+    names = host_name or []
+    check_door(listen, names)
+    serving = Serving(Project(table, project, schema, ledger), port, wait, listen, names)
+    where = "on this machine alone" if ipaddress.ip_address(listen).is_loopback else f"at {listen}"
+    print(f"The studio is open, {where}. One browser can enter, once:\n\n  {serving.gate.address}\n")
+    if not ipaddress.ip_address(listen).is_loopback:
+        print(f"hint: what passes is not encrypted; let nobody listen on the way to {listen}.", file=sys.stderr)
     print("Ctrl-C ends it; what was saved is kept, and a run that was stopped goes on when you come back.", flush=True)
     try:
         serving.run(opener() if not no_browser and sys.stdout.isatty() else None)

@@ -407,7 +407,7 @@ def _write_page(path: Path, made: Release, rows: int, request: Request, progress
     from hedgerow.release.files import whole_file
 
     with progress.phase("draw the page"), whole_file(path, replace=_files(request).overwrite) as partial:
-        partial.write_text(release_page(made, rows, request.seed), encoding="utf-8")
+        partial.write_text(release_page(made, rows, request.seed), encoding="utf-8", newline="\n")
 
 
 def _summary(request: Request, files: Outputs, report: dict[str, Any], made: Release) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import signal
 import sys
 import threading
@@ -29,7 +28,7 @@ from hedgerow.foreign import fault
 from hedgerow.private.evaluate.samples import sample_of, sample_of_values
 from hedgerow.private.sources.coded import rows_of, with_columns_of
 from hedgerow.private.sources.source import open_source, open_synthetic
-from hedgerow.progress import peak_rss_mb
+from hedgerow.progress import cpu_seconds_of_children, peak_rss_mb
 from hedgerow.release.files import write_private
 
 if TYPE_CHECKING:
@@ -53,8 +52,7 @@ def run_cell(plan: Plan, cell: Cell, journal: Path | None = None) -> dict[str, A
             made = plan.request(cell, journal).checked().release().sample(seed=plan.paired(cell.run)[0])
         elif cell.kind == "program":
             made = held.enter_context(made_by(cell.name, plan.programs[cell.name], plan.given(cell)))
-            spent = resource.getrusage(resource.RUSAGE_CHILDREN)
-            cpu -= spent.ru_utime + spent.ru_stime
+            cpu -= cpu_seconds_of_children()
         took = {"cpu_s": time.process_time() - cpu, "wall_s": time.perf_counter() - wall, "peak_mb": peak_rss_mb()}
         return {**_judged(plan, cell, made, metrics), **(took if made is not None else {})}
 
@@ -133,7 +131,7 @@ def main() -> None:
 def _end_with_parent() -> None:
     """Nothing more is sent, so reading ends when the parent is gone; then this process and all that it started go."""
     os.read(sys.stdin.fileno(), 1)
-    if os.getpgrp() == os.getpid():
+    if sys.platform != "win32" and os.getpgrp() == os.getpid():
         os.killpg(os.getpid(), signal.SIGKILL)
     os._exit(1)
 

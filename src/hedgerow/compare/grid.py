@@ -8,7 +8,6 @@ fills a folder: another waits for it.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import signal
@@ -35,6 +34,7 @@ from hedgerow.private.evaluate import find
 from hedgerow.private.evaluate.evaluation import shown_figures
 from hedgerow.release.certificate import versions
 from hedgerow.release.files import whole_file, write_private
+from hedgerow.release.locks import FOLDER_LOCK, lock, opened_folder
 
 FORMAT = "hedgerow comparison 1"
 PARTIAL = ".*.part"
@@ -119,7 +119,7 @@ class Grid:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self.folder.chmod(0o700)
-            self._lock = os.open(self.folder, os.O_RDONLY)
+            self._lock = opened_folder(self.folder.resolve())
         except OSError as problem:
             reason = (problem.strerror or "refused").lower()
             raise OptionError("cannot-write", f'"{self.folder}" cannot be written ({reason}).') from None
@@ -133,10 +133,10 @@ class Grid:
     def _wait(self, say: Callable[[str], None]) -> None:
         """One comparison at a time. Its cells hold the lock too: one that was killed is over when its cell is."""
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(self._lock, wait=False)
         except BlockingIOError:
             say(f'another comparison is at work in "{self.folder}"; this one goes on when it has ended')
-            fcntl.flock(self._lock, fcntl.LOCK_EX)
+            lock(self._lock)
 
     def _begin(self, command: Sequence[str]) -> None:
         """The manifest: the judge, the commands, and what makes each cell."""
@@ -182,7 +182,7 @@ class Grid:
 
     def _is_empty(self) -> bool:
         """Nothing but what a comparison that was killed at its very beginning leaves."""
-        left = {*self.folder.glob(PARTIAL), self._cells}
+        left = {*self.folder.glob(PARTIAL), self._cells, self.folder / FOLDER_LOCK}
         return set(self.folder.iterdir()) <= left and not (self._cells.exists() and any(self._cells.iterdir()))
 
     def fill(self, jobs: int, retry: bool, say: Callable[[str], None]) -> list[Row]:
@@ -271,9 +271,9 @@ class Grid:
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            text=True,
+            encoding="utf-8",
             start_new_session=True,
-            pass_fds=(self._lock,),
+            pass_fds=() if sys.platform == "win32" else (self._lock,),
         )
         assert child.stdin is not None
         self._children.add(child)
@@ -354,14 +354,21 @@ def _left(seconds: float) -> str:
 
 def _death(code: int) -> str:
     if code < 0:
-        return f"ended by {signal.Signals(-code).name}" + (" (out of memory?)" if code == -signal.SIGKILL else "")
+        name = signal.Signals(-code).name
+        return f"ended by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
     return f"ended with exit code {code}"
 
 
 def _end(child: subprocess.Popen[str]) -> None:
-    """A cell that is still at work is stopped with all that it started: its process group is its own."""
+    """A cell that is still at work is stopped with all that it started: its process group is its own.
+
+    Windows has no such groups: what a program has started there goes on until it ends.
+    """
     if child.poll() is None:
-        os.killpg(child.pid, signal.SIGKILL)
+        if sys.platform == "win32":
+            child.kill()
+        else:
+            os.killpg(child.pid, signal.SIGKILL)
         child.wait()
     if child.stdin is not None:
         with suppress(BrokenPipeError):

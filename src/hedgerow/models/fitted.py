@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from hedgerow.coded.domain import Counts, Domain, IntArray, Marginal, Support
 from hedgerow.coded.measurement import Measurement
+from hedgerow.coded.query import InteractionQuery, MarginalQuery
 from hedgerow.errors import HedgerowError
 from hedgerow.models.conditioning import Factor
 from hedgerow.models.graphical import estimation, mirror, proximal
@@ -328,7 +329,7 @@ def _noisy(measured: Measured) -> Noisy:
     if isinstance(measured, Noisy):
         return measured
     query = measured.query
-    if "aggregation" in query.description or measured.kept is not None:
+    if not isinstance(query, MarginalQuery) or "aggregation" in query.description or measured.kept is not None:
         raise HedgerowError(
             "not-a-marginal-query", f"least absolute errors need whole marginals; {query!r} is not one."
         )
@@ -337,6 +338,10 @@ def _noisy(measured: Measured) -> Noisy:
 
 def _residuals(model: GraphicalModel, measured: Measured) -> Counts:
     """(answer − value) / std."""
+    if not isinstance(measured, Noisy) and isinstance(measured.query, InteractionQuery):
+        answer = measured.query.combined(model.marginal(measured.query.attributes))
+        apart: Counts = (answer - measured.dense()) / max(measured.std, LEAST_STD)
+        return apart
     if not isinstance(measured, Noisy):
         [answer] = model.answers([measured.query])  # type: ignore[list-item]
         return (answer - measured.dense()) / max(measured.std, LEAST_STD)

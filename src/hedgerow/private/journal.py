@@ -7,12 +7,12 @@ noisy answers only, which the release will hold anyway. An answer that was drawn
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import io
 import json
 import os
 import secrets
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -29,7 +29,8 @@ from hedgerow.coded.measurement import Noise
 from hedgerow.errors import BudgetError, OptionError
 from hedgerow.private.exact import Exact, ExactCounts
 from hedgerow.private.mechanisms import Randomizer
-from hedgerow.release.disk import is_at, reason, sync_folder, write_through
+from hedgerow.release.disk import is_at, reason, sync, write_through
+from hedgerow.release.locks import lock, opened, read_at_start
 
 FORMAT = "hedgerow journal 1"
 MARK = b'"format": "hedgerow journal'
@@ -64,8 +65,8 @@ class Claim:
     @property
     def begun(self) -> bool:
         """Whether something in the journal may have been paid for."""
-        wanted = _announced(os.pread(self.held, _LENGTH, 0))
-        return not _is_void(os.pread(self.held, min(wanted, os.fstat(self.held).st_size), 0))
+        wanted = _announced(read_at_start(self.held, _LENGTH))
+        return not _is_void(read_at_start(self.held, min(wanted, os.fstat(self.held).st_size)))
 
     def settle(self) -> None:
         """What was paid for is in a release, on disk: nothing is left to resume."""
@@ -76,10 +77,14 @@ class Claim:
         if self._closed:
             return
         self._closed = True
-        if not os.fstat(self.held).st_size and is_at(self.held, self.path):
+        empty = not os.fstat(self.held).st_size and is_at(self.held, self.path)
+        if sys.platform == "win32":  # what is open there cannot be removed: not ours, nor what another has taken now
+            os.close(self.held)
+        if empty:
             with suppress(OSError):
                 self.path.unlink()
-        os.close(self.held)
+        if sys.platform != "win32":
+            os.close(self.held)
 
     def __enter__(self) -> Claim:
         return self
@@ -90,7 +95,7 @@ class Claim:
     def _take(self, create: bool) -> int:
         while True:
             try:
-                descriptor = os.open(self.path, os.O_RDWR | (os.O_CREAT if create else 0), 0o600)
+                descriptor = opened(self.path, os.O_RDWR | (os.O_CREAT if create else 0))
             except FileNotFoundError:
                 if create:
                     raise self._unusable("no such folder") from None
@@ -101,7 +106,7 @@ class Claim:
             except OSError as problem:
                 raise self._unusable(reason(problem)) from None
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock(descriptor, wait=False)
             except BlockingIOError:
                 os.close(descriptor)
                 raise BudgetError(
@@ -237,7 +242,7 @@ class Journal:
             os.ftruncate(self._claim.held, 0)
             self._opened = True
             self._append(Record(("journal",), {"run": self._run, "nonce": self.nonce, "work": self._work}))
-            sync_folder(self.path.parent)
+            sync(self.path.parent)
 
     def _append(self, record: Record) -> None:
         """Write a record, or leave the file as it was: half a record is none."""

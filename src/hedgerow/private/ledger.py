@@ -15,7 +15,6 @@ what they come to for somebody who is in several.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import math
 import os
@@ -34,6 +33,7 @@ from hedgerow.errors import BudgetError, Fault, InputError, OptionError, SchemaE
 from hedgerow.private.books import FORMAT, Books, Entry, line
 from hedgerow.release.disk import exists, is_at, reason, write_through
 from hedgerow.release.files import clear_unfinished, whole_file
+from hedgerow.release.locks import lock, opened
 
 ROW = ""
 """The unit of a table whose schema names no person."""
@@ -316,9 +316,9 @@ class Ledger:
     def _open(self) -> int:
         """The file of that name, locked; not one that was moved away while we waited."""
         while True:
-            descriptor = os.open(self.path, os.O_RDWR)
+            descriptor = opened(self.path, os.O_RDWR)
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                lock(descriptor)
                 if is_at(descriptor, self.path):
                     return descriptor
             except BaseException:

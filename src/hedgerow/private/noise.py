@@ -14,6 +14,7 @@ import itertools
 import math
 import os
 import secrets
+import sys
 import threading
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
@@ -95,7 +96,8 @@ def _forked() -> None:
     _forks += 1
 
 
-os.register_at_fork(after_in_child=_forked)
+if sys.platform != "win32":
+    os.register_at_fork(after_in_child=_forked)
 
 
 class Stream:

@@ -165,7 +165,7 @@ def load(path: Path) -> Publisher:
         from hedgerow.release.files import whole_file
 
         with whole_file(path, replace=False) as partial:
-            partial.write_text(draft(), encoding="utf-8")
+            partial.write_text(draft(), encoding="utf-8", newline="\n")
         raise OptionError(
             "no-publisher",
             f'"{path}" did not exist and was drafted: it asks what only you know. Nothing else was written. Hint: fill '

@@ -58,7 +58,9 @@ class Confirmation:
     def save(self, path: str | PathLike[str], *, replace: bool = True) -> None:
         """Write it down, whole or not at all."""
         with whole_file(Path(path), replace=replace) as partial:
-            partial.write_text(json.dumps(self.to_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+            partial.write_text(
+                json.dumps(self.to_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n"
+            )
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -8,6 +8,8 @@ import os
 import sys
 from pathlib import Path
 
+from hedgerow.release.locks import opened
+
 _AT_FDCWD, _NOREPLACE = -100, 1
 """What Linux calls the current folder, and a renaming that replaces nothing."""
 _UNKNOWN = (errno.EPERM, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)
@@ -27,11 +29,11 @@ def write_through(descriptor: int, data: bytes) -> None:
     os.fsync(descriptor)
 
 
-def sync_folder(folder: Path) -> None:
-    """Force the names in a folder to disk, where its file system knows how and we may."""
+def sync(path: Path) -> None:
+    """Force a file, or the names in a folder, to disk, where its file system knows how and we may."""
     try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except PermissionError:
+        descriptor = opened(path, os.O_RDWR if sys.platform == "win32" else os.O_RDONLY)
+    except PermissionError:  # on Windows that of every folder
         return
     try:
         os.fsync(descriptor)
@@ -52,7 +54,7 @@ def move_new(written: Path, path: Path) -> None:
         if problem.errno not in _UNKNOWN:
             raise
         # a file system without second names: the name is taken first, which a kill at this very moment would show
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        os.close(opened(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         os.replace(written, path)
     else:
         os.unlink(written)
@@ -69,15 +71,21 @@ def move_new_folder(written: Path, path: Path) -> None:
 
 def _rename_new(written: Path, path: Path) -> bool:
     """In one step, which a kill cannot divide; False where the system or the file system has no such step."""
-    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if sys.platform == "linux" else None
-    if rename is None:
-        return False
-    if rename(_AT_FDCWD, os.fsencode(written), _AT_FDCWD, os.fsencode(path), _NOREPLACE) == 0:
+    if sys.platform == "win32":
+        os.rename(written, path)
         return True
-    number = ctypes.get_errno()
-    if number not in _UNKNOWN:
-        raise OSError(number, os.strerror(number), str(path))
-    return False
+    elif sys.platform == "linux":
+        rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+        if rename is None:
+            return False
+        if rename(_AT_FDCWD, os.fsencode(written), _AT_FDCWD, os.fsencode(path), _NOREPLACE) == 0:
+            return True
+        number = ctypes.get_errno()
+        if number not in _UNKNOWN:
+            raise OSError(number, os.strerror(number), str(path))
+        return False
+    else:
+        return False
 
 
 def is_at(descriptor: int, path: Path) -> bool:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import fcntl
 import filecmp
 import glob
 import os
 import secrets
 import shutil
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import OptionError, listing
-from hedgerow.release.disk import exists, is_at, move_new, move_new_folder, reason, sync_folder
+from hedgerow.release.disk import exists, is_at, move_new, move_new_folder, reason, sync
+from hedgerow.release.locks import lock, opened, opened_folder
 from hedgerow.schema.spreadsheets import guarded
 
 if TYPE_CHECKING:
@@ -50,13 +51,15 @@ def whole_file(path: Path, *, replace: bool = True, mode: int = 0o666) -> Iterat
         try:
             descriptor = _locked(partial, mode)
             yield partial
-            with open(partial, "rb") as written:
-                os.fsync(written.fileno())
+            sync(partial)
+            if sys.platform == "win32":  # what is open there keeps its name
+                os.close(descriptor)
+                descriptor = None
             if replace:
                 os.replace(partial, path)
             else:
                 _publish(partial, path)
-            sync_folder(path.parent)
+            sync(path.parent)
         finally:
             _remove(partial)
             if descriptor is not None:
@@ -79,15 +82,16 @@ def whole_folder(path: Path) -> Iterator[Path]:
         descriptor: int | None = None
         try:
             partial.mkdir()
-            descriptor = os.open(partial, os.O_RDONLY)
-            with suppress(OSError):  # a file system without locks
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if sys.platform != "win32":  # there its lock would be a file in it
+                descriptor = opened_folder(partial)
+                with suppress(OSError):  # a file system without locks
+                    lock(descriptor)
             yield partial
             for each in sorted(partial.rglob("*")):
-                sync_folder(each)
-            sync_folder(partial)
+                sync(each)
+            sync(partial)
             move_new_folder(partial, path)
-            sync_folder(path.parent)
+            sync(path.parent)
         finally:
             _remove(partial)
             if descriptor is not None:
@@ -134,9 +138,9 @@ def remove_unfinished() -> None:
 def _locked(partial: Path, mode: int) -> int:
     """An unfinished file, locked while its writer lives, so that one whose writer is gone can be told."""
     while True:
-        descriptor = os.open(partial, os.O_RDWR | os.O_CREAT, mode)
+        descriptor = opened(partial, os.O_RDWR | os.O_CREAT, mode)
         with suppress(OSError):  # a file system without locks
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            lock(descriptor)
         if is_at(descriptor, partial):
             return descriptor
         os.close(descriptor)  # another process took it for one that was left behind
@@ -149,20 +153,26 @@ def clear_unfinished(path: Path) -> None:
 
 
 def remove_abandoned(partial: Path) -> None:
-    """Remove an unfinished file or folder unless its writer lives."""
+    """Remove an unfinished file or folder unless its writer lives.
+
+    On Windows nobody can remove a file that its writer has open, and of a folder nobody can tell: it stays.
+    """
     with suppress(OSError):
-        descriptor = os.open(partial, os.O_RDONLY | os.O_NONBLOCK)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _unlink(partial)
-        finally:
-            os.close(descriptor)
+        if sys.platform == "win32":
+            partial.unlink()
+        else:
+            descriptor = opened(partial, os.O_RDONLY | os.O_NONBLOCK)
+            try:
+                lock(descriptor, wait=False)
+                _unlink(partial)
+            finally:
+                os.close(descriptor)
 
 
 def write_private(path: Path, text: str) -> None:
     """Write a file that only its owner can read: for what was computed from real rows."""
     with whole_file(path, mode=0o600) as partial:
-        partial.write_text(text, encoding="utf-8")
+        partial.write_text(text, encoding="utf-8", newline="\n")
 
 
 def named_after(path: Path, suffix: str) -> Path:
@@ -217,24 +227,26 @@ def table_writer(
     if warning:
         schema = schema.with_metadata({"hedgerow": warning})
     with whole_file(path, replace=replace) as partial:
-        writer: Any
-        if path.suffix == ".parquet":
-            # rows come in random order: the least and the greatest value of a row group help no reader
-            writer = pa.parquet.ParquetWriter(partial, schema, compression="zstd", write_statistics=False)
-        elif path.suffix == ".arrow":
-            writer = pa.ipc.new_file(str(partial), schema)
-        else:
-            writer = pa.csv.CSVWriter(partial, guarded(schema.empty_table()).schema)
+        # the writer of a CSV file closes what it has opened when it pleases, so what it writes to is closed here
+        with pa.OSFile(str(partial), "wb") as written:
+            writer: Any
+            if path.suffix == ".parquet":
+                # rows come in random order: the least and the greatest value of a row group help no reader
+                writer = pa.parquet.ParquetWriter(written, schema, compression="zstd", write_statistics=False)
+            elif path.suffix == ".arrow":
+                writer = pa.ipc.new_file(written, schema)
+            else:
+                writer = pa.csv.CSVWriter(written, guarded(schema.empty_table()).schema)
 
-        def write(batch: pa.Table) -> None:
-            table = batch.replace_schema_metadata(schema.metadata)
-            writer.write_table(guarded(table) if path.suffix == ".csv" else table)
+            def write(batch: pa.Table) -> None:
+                table = batch.replace_schema_metadata(schema.metadata)
+                writer.write_table(guarded(table) if path.suffix == ".csv" else table)
 
-        with writer:
-            yield write
+            with writer:
+                yield write
         if warning and path.suffix == ".csv":
             with whole_file(void_note(path)) as note:
-                note.write_text(warning + "\n")
+                note.write_text(warning + "\n", encoding="utf-8", newline="\n")
     if path.suffix == ".csv" and not warning:
         with suppress(OSError):
             void_note(path).unlink()  # it spoke of the table that was here before

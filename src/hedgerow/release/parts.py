@@ -98,7 +98,7 @@ def _open_folder(folder: Path, draw: Draw) -> list[int]:
     path = folder / MANIFEST
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        held = json.loads(path.read_text()) if path.exists() else None
+        held = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
     except (OSError, ValueError) as problem:
         why = reason(problem) if isinstance(problem, OSError) else f"its {MANIFEST} cannot be read"
         raise OptionError(
@@ -117,7 +117,7 @@ def _open_folder(folder: Path, draw: Draw) -> list[int]:
         )
     if held is None:
         with whole_file(path) as partial:
-            partial.write_text(json.dumps(wanted, indent=1) + "\n")
+            partial.write_text(json.dumps(wanted, indent=1) + "\n", encoding="utf-8", newline="\n")
     return [part for part in range(draw.parts) if not (folder / _name(part)).exists()]
 
 

@@ -60,11 +60,14 @@ def in_processes(
 @contextmanager
 def _undisturbed() -> Iterator[None]:
     """Signals wait; a process that is born meanwhile never hears of Ctrl-C, which this one answers for all of them."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-    try:
+    if sys.platform == "win32":  # there each of them turns a deaf ear by itself
         yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    else:
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _answer(answers: Any, process: Any) -> tuple[int, Any]:
@@ -83,7 +86,10 @@ def _answer(answers: Any, process: Any) -> tuple[int, Any]:
 
 def _work(task: Callable[..., Any], jobs: Connection) -> None:
     end_with_parent()
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    if sys.platform == "win32":
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    else:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     with suppress(EOFError, OSError):
         while True:
             index, job = jobs.recv()
@@ -110,4 +116,4 @@ def end_with_parent() -> None:
 
 def _end_after(sentinel: int) -> None:
     wait([sentinel])
-    os.kill(os.getpid(), signal.SIGKILL)
+    os._exit(1)

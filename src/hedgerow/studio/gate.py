@@ -4,7 +4,8 @@ Everything that is asked passes here first. A page elsewhere that makes the stew
 port of this machine, a name that was rebound to 127.0.0.1) fails at Host, Origin or Sec-Fetch-Site; another browser, or
 another user of this machine, fails at the cookie, which the address with the token hands out once. The cookie is bound
 to a path that nobody can guess, because cookies do not tell ports apart: what another server on this machine is asked
-never carries it.
+never carries it. Where the studio listens beyond this machine (in a container), all of that holds for the names that
+it was given, and for no others.
 
 Nothing that is asked is logged, and what fails on our side is named by its type and place, never by its text.
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 import hmac
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from http.cookies import CookieError, SimpleCookie
 from typing import Any, TypeAlias
 from urllib.parse import parse_qs
@@ -57,15 +58,16 @@ class TooLargeError(Exception):
 class Gate:
     """Stands before an application; one for the life of a studio."""
 
-    def __init__(self, app: App, port: int):
+    def __init__(self, app: App, port: int, hosts: Sequence[str] = ()):
         self._app = app
-        self._host = f"{ADDRESS}:{port}"
+        self._hosts = tuple(hosts) or (f"{ADDRESS}:{port}",)
+        """What a browser may call the studio: names with their ports, as they stand in its address bar."""
         self._token: str | None = secrets.token_urlsafe(32)
         self._session = secrets.token_urlsafe(32)
         self._cookie = f"hedgerow-{port}"
         self.base = f"/{secrets.token_hex(8)}"
         """What every path begins with."""
-        self.address = f"http://{self._host}{self.base}/open?token={self._token}"
+        self.address = f"http://{self._hosts[0]}{self.base}/open?token={self._token}"
         """What is printed. It works once."""
         self.asked = time.monotonic()
         """When somebody who may was last here."""
@@ -96,12 +98,13 @@ class Gate:
 
     def _refused(self, scope: Message, headers: Mapping[str, list[str]]) -> tuple[int, str] | None:
         """What is wrong whoever asks."""
-        if headers.get("host") != [self._host]:
-            return 421, "The studio is at 127.0.0.1 and answers to no other name."
+        asked = headers.get("host", [])
+        if len(asked) != 1 or asked[0] not in self._hosts:
+            return 421, "The studio answers to no other name than the one in its printed address."
         if scope["method"] not in ("GET", "POST"):
             return 405, "The studio takes GET and POST."
         origins = headers.get("origin", [])
-        if origins != [f"http://{self._host}"] and (origins or scope["method"] == "POST"):
+        if origins != [f"http://{asked[0]}"] and (origins or scope["method"] == "POST"):
             return 403, STRANGER
         opening = scope["path"] == f"{self.base}/open" and scope["method"] == "GET"
         if not opening and headers.get("sec-fetch-site", ["none"]) not in (["same-origin"], ["none"]):

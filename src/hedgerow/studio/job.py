@@ -15,10 +15,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hedgerow.release.locks import opened
+
 _PHASE = " …"
 _REFUSED = re.compile(r"hedgerow \[([a-z0-9-]+)\]: (.*)", re.S)
 SECONDS = 20
 """How long a command that is stopped may take to tidy up."""
+if sys.platform == "win32":
+    STOP, NEW_GROUP = signal.CTRL_BREAK_EVENT, subprocess.CREATE_NEW_PROCESS_GROUP
+else:
+    STOP, NEW_GROUP = signal.SIGINT, 0
 
 
 @dataclass(frozen=True)
@@ -57,13 +63,14 @@ class Job:
         """The step that it belongs to."""
         self.words = list(words)
         self.log = log
-        with open(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as written:
+        with open(opened(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as written:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "hedgerow", *words],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=written,
                 start_new_session=True,  # Ctrl-C in the terminal is for the studio, which stops it
+                creationflags=NEW_GROUP,
             )
 
     @property
@@ -81,7 +88,7 @@ class Job:
     def ask_to_stop(self) -> None:
         """As Ctrl-C does: nothing half-written stays, and what was paid for can be gone on with."""
         if self.runs:
-            self._process.send_signal(signal.SIGINT)
+            self._process.send_signal(STOP)
 
     def stop(self) -> None:
         """Stop, and wait until it has."""

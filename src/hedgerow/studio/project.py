@@ -14,7 +14,6 @@ The folder can be read by its owner alone. A file in it appears whole or not at 
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import threading
@@ -25,6 +24,7 @@ from typing import Any
 from hedgerow.errors import OptionError
 from hedgerow.private.sources.source import dataset_name, parquet_files
 from hedgerow.release.files import whole_file
+from hedgerow.release.locks import lock, opened
 from hedgerow.run.outputs import Outputs
 from hedgerow.studio.commands import DELTA
 
@@ -105,7 +105,7 @@ class Project:
     def write(path: Path, text: str) -> None:
         """A text file, whole or not at all, for its owner alone."""
         with whole_file(path, mode=0o600) as partial:
-            partial.write_text(text, encoding="utf-8")
+            partial.write_text(text, encoding="utf-8", newline="\n")
 
     def close(self) -> None:
         os.close(self._held)
@@ -114,13 +114,13 @@ class Project:
         try:
             self.folder.mkdir(mode=0o700, exist_ok=True)
             (self.folder / "private").mkdir(mode=0o700, exist_ok=True)
-            held = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+            held = opened(self.folder / ".lock", os.O_RDWR | os.O_CREAT)
         except OSError as problem:
             raise OptionError(
                 "cannot-write", f'the folder "{self.folder}" of the studio cannot be used ({problem.strerror}).'
             ) from None
         try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(held, wait=False)
         except OSError:
             os.close(held)
             raise OptionError(

@@ -622,6 +622,20 @@ def test_workers_draw_the_rows_of_the_release(spark):
     assert release.to_spark(spark.session, 0).count() == 0
 
 
+@pytest.mark.engines
+def test_workers_draw_rows_that_are_exchanged(spark):
+    """A model that its pairs do not fit: rows of a block are brought closer to them where they are drawn."""
+    rng = np.random.default_rng(0)
+    before, columns = rng.integers(0, 4, 20_000), {}
+    for name in ("a", "b", "c", "d", "e"):
+        before = columns[name] = np.where(rng.random(20_000) < 0.5, before, rng.integers(0, 4, 20_000))
+    schema = Schema.parse("columns: {" + ", ".join(f"{name}: {{type: code, size: 4}}" for name in columns) + "}")
+    release = hr.synthesize(pa.table(columns), schema, hr.Budget(20.0, 1e-9), methods.build("hedge", {"size": 0.0001}))
+    assert release.model.kind == "adjusted"
+    drawn = release.to_spark(spark.session, BLOCK_ROWS + 5, seed=3)
+    assert drawn.toArrow().cast(release.encoding.arrow_schema).equals(release.sample(BLOCK_ROWS + 5, seed=3))
+
+
 def test_the_file_of_a_database_is_not_written_to(duckdb):
     url = duckdb.install(odd_table(100))
     file = Path(url.removeprefix("duckdb://").removesuffix("/people"))

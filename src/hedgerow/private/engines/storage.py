@@ -5,7 +5,9 @@ A file that has no name is readable by this process alone, and is gone when the 
 
 from __future__ import annotations
 
+import mmap
 import os
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO
@@ -165,12 +167,11 @@ class _InFile(_Column):
 
     def read(self, start: int, rows: int) -> Codes:
         self._file.flush()
-        width = self._dtype.itemsize
         codes: Codes = np.empty(rows, dtype=self._dtype)
         room = memoryview(codes.view(np.uint8).data)
         done = 0
-        while done < rows * width:
-            read = os.preadv(self._file.fileno(), [room[done:]], start * width + done)
+        while done < len(room):
+            read = _read_at(self._file, start * self._dtype.itemsize + done, room[done:])
             if not read:
                 raise LimitError(
                     "spill-damaged",
@@ -185,6 +186,17 @@ class _InFile(_Column):
         if not os.fstat(self._file.fileno()).st_size:
             return np.empty(0, dtype=self._dtype)
         return np.memmap(self._file, dtype=self._dtype, mode="r")
+
+
+def _read_at(file: IO[bytes], offset: int, room: memoryview) -> int:
+    """Fill `room` from a place in a file, whatever other threads read meanwhile; how many bytes there were."""
+    if sys.platform == "win32":
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as held:
+            found = held[offset : offset + len(room)]
+        room[: len(found)] = found
+        return len(found)
+    else:
+        return os.preadv(file.fileno(), [room], offset)
 
 
 def refuse_strange(attribute: Attribute, codes: Codes) -> None:

@@ -140,13 +140,14 @@ def _array(values: Sequence[Any], kind: pa.DataType, about: Any, name: str) -> p
 
 def limit(memory: int) -> None:
     """No more memory than this beyond what the process takes by now; where the system cannot hold it, no limit."""
-    with suppress(ImportError, OSError, ValueError):
+    if sys.platform != "win32":
         import resource
 
-        taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        most = taken + memory + _RESERVED
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        with suppress(OSError, ValueError):
+            taken = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
+            most = taken + memory + _RESERVED
+            resource.setrlimit(resource.RLIMIT_AS, (most, most))
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def main(request: str) -> None:

@@ -1,6 +1,6 @@
 """Coded rows as rows of a frame: each holds a block of them, one array of bytes for each attribute.
 
-Beside the codes of a block stand the number of the partition that made it, its rows and its digest: the sum of what
+Beside the codes of a block stand its place, its rows and its digest: the sum of what
 every row is mixed into, whatever their order. A table's *roll* is the sum of the digests of every partition. Whoever
 counts blocks calls the roll along with the counts, so a block that is counted twice, or not at all, or that was made
 anew from other rows, shows before a count is used.
@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hedgerow import errors
-from hedgerow.coded.domain import Codes, Domain
+from hedgerow.coded.domain import Codes, Domain, IntArray
 from hedgerow.errors import INTERNAL, HedgerowError, TableError, place_of
 from hedgerow.private.engines.storage import refuse_strange
 
@@ -28,9 +28,13 @@ Work: TypeAlias = Callable[[int, Batches], Batches]
 """What a task does: from the number of its partition, the same whenever it is tried again, and what is in it."""
 
 FAULT = pa.field("fault", pa.string())
-HEAD = [pa.field("part", pa.int64()), pa.field("rows", pa.int64()), pa.field("digest", pa.int64())]
-BLOCK_BYTES = 1 << 22
-MOST_ROWS = 1 << 18
+HEAD = [pa.field("place", pa.int64()), pa.field("rows", pa.int64()), pa.field("digest", pa.int64())]
+"""Of a block: the number of the partition that made it and its own there, its rows, their digest."""
+BLOCKS = 32
+"""Bits of a place that are a block's own number."""
+BLOCK_BYTES = 1 << 19
+"""Java looks at larger ones with great care, and copies them beyond its caches."""
+MOST_ROWS = 1 << 16
 _FIRST, _STEP, _LAST = (np.uint64(odd) for odd in (0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F))
 
 
@@ -49,7 +53,7 @@ class Blocks:
 
     def __init__(self, domain: Domain, part: int):
         self._domain = domain
-        self._part = part
+        self._place = part << BLOCKS
         self._layout = layout(domain)
         self._rows = 0
         self._held: list[Mapping[str, Codes]] = []
@@ -72,9 +76,9 @@ class Blocks:
 
     def _block(self) -> pa.RecordBatch:
         columns = [np.concatenate([coded[a.name] for coded in self._held]).astype(a.dtype) for a in self._domain]
-        head = [pa.array([value], pa.int64()) for value in (self._part, self._rows, digest(columns, self._rows))]
+        head = [pa.array([value], pa.int64()) for value in (self._place, self._rows, digest(columns, self._rows))]
         codes = [_blob(codes) for codes in columns]
-        self._held, self._rows = [], 0
+        self._held, self._rows, self._place = [], 0, self._place + 1
         return pa.RecordBatch.from_arrays([*head, pa.nulls(1, pa.string()), *codes], schema=self._layout)
 
 
@@ -83,10 +87,13 @@ def _blob(codes: Codes) -> pa.Array:
     return pa.BinaryArray.from_buffers(pa.binary(), 1, [None, ends, pa.py_buffer(codes)])
 
 
-def codes_of(batch: pa.RecordBatch, row: int, index: int, dtype: np.dtype[Any]) -> Codes:
-    """The codes of a block."""
-    codes: Codes = np.require(np.frombuffer(batch.column(column(index))[row].as_buffer(), dtype=dtype), None, "A")
-    return codes
+def codes_of(batch: pa.RecordBatch, index: int, dtype: np.dtype[Any]) -> Codes:
+    """The codes of all blocks of a batch, which lie one behind the other."""
+    blobs = batch.column(column(index))
+    _, ends, codes = blobs.buffers()
+    begin, *_, end = np.frombuffer(ends, dtype=np.int32)[blobs.offset : blobs.offset + len(blobs) + 1]
+    found: Codes = np.require(np.frombuffer(codes[begin:end], dtype=dtype), None, "A")
+    return found
 
 
 def digest(columns: Sequence[npt.NDArray[Any]], rows: int) -> int:
@@ -99,6 +106,27 @@ def digest(columns: Sequence[npt.NDArray[Any]], rows: int) -> int:
     mixed *= _LAST
     mixed ^= mixed >> np.uint64(32)
     return int(mixed.sum(dtype=np.uint64).astype(np.int64))
+
+
+class Roll:
+    """The sum of the digests of each partition's blocks."""
+
+    def __init__(self) -> None:
+        self.digests: dict[int, int] = {}
+
+    def call(self, batch: pa.RecordBatch) -> int:
+        """Take the blocks of a batch; returns how many rows they hold."""
+        refuse_passed_on(batch)
+        for place, digest in zip(*(batch.column(name).to_pylist() for name in ("place", "digest")), strict=True):
+            part = place >> BLOCKS
+            self.digests[part] = (self.digests.get(part, 0) + digest) % (1 << 64)
+        return sum(batch.column("rows").to_pylist())
+
+    def arrays(self) -> tuple[IntArray, IntArray]:
+        """Partitions in order, and their digests as numbers with a sign."""
+        parts = sorted(self.digests)
+        digests = np.array([self.digests[part] for part in parts], dtype=np.uint64)
+        return np.array(parts, dtype=np.int64), digests.astype(np.int64)
 
 
 def guarded(work: Work, columns: pa.Schema) -> Work:

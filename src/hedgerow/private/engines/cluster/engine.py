@@ -20,7 +20,7 @@ from hedgerow.errors import HedgerowError, LimitError, TableError
 from hedgerow.private.bounding import fresh_key
 from hedgerow.private.engines.arrow import ArrowEngine, check_query, most_dense
 from hedgerow.private.engines.cluster import persons
-from hedgerow.private.engines.cluster.blocks import FAULT, HEAD, Work, codes_of, column, layout, refuse_faults
+from hedgerow.private.engines.cluster.blocks import FAULT, HEAD, Roll, Work, codes_of, column, layout, refuse_faults
 from hedgerow.private.engines.cluster.tasks import COUNTS, ROLL, add, adding, coding, counting, unpacked
 from hedgerow.private.engines.sql.engine import SqlEngine
 from hedgerow.private.engines.storage import StoredColumns
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _TOGETHER = 16
 """So many tasks' counts are summed by one task, or here."""
 _DENSE = 1 << 20
-BLOCKS_AT_ONCE = 4
+BLOCKS_AT_ONCE = 16
 """So many blocks are handed to a worker's Python together."""
 _FETCHED_AT_ONCE = 1 << 25
 _LEAST_MEMORY = 1 << 26
@@ -140,13 +140,13 @@ class _CodedThere:
         weakref.finalize(self, _forget, database, self._blocks).atexit = False  # a session that ends forgets by itself
         found = database.collected(database.selected(self._blocks, [field.name for field in (*HEAD, FAULT)]))
         refuse_faults(found[FAULT.name].to_pylist(), database.what)
-        parts, digests = found["part"].to_numpy(), found["digest"].to_numpy()
-        self._parts, index = np.unique(parts, return_inverse=True)
-        self._rows: IntArray = np.zeros(len(self._parts), dtype=np.int64)
-        np.add.at(self._rows, index, found["rows"].to_numpy())
-        self._digests: IntArray = np.zeros(len(self._parts), dtype=np.int64)
-        np.add.at(self._digests, index, digests)
-        self._tasks = int(self._parts.max()) + 1 if len(self._parts) else 0
+        roll = Roll()
+        for batch in found.to_batches():
+            roll.call(batch)
+        self._roll = roll.arrays()
+        self._tasks = max(roll.digests, default=-1) + 1
+        order = np.argsort(found["place"].to_numpy())
+        self._places, self._rows = (found[name].to_numpy()[order] for name in ("place", "rows"))
         self._dense = most_dense(int(self._rows.sum()))
         self._cells_at_once = max(1 << 18, memory // (64 * _TOGETHER))
 
@@ -159,15 +159,17 @@ class _CodedThere:
         """All coded rows, here."""
         stored = StoredColumns(self._domain, memory)
         at_once = np.cumsum(self._rows) * self._row_bytes // _FETCHED_AT_ONCE
+        roll = Roll()
         for number in np.unique(at_once):
-            some = self._parts[at_once == number].tolist()
-            blocks = self._database.between(self._blocks, "part", some[0], some[-1])
-            for batch in self._database.collected(blocks, BLOCKS_AT_ONCE).to_batches():
-                for row in range(batch.num_rows):
-                    codes = {a.name: codes_of(batch, row, i, a.dtype) for i, a in enumerate(self._domain)}
-                    stored.append(codes, batch.column("rows")[row].as_py())
-        if stored.rows != int(self._rows.sum()):
-            raise self._changed()
+            some = self._places[at_once == number].tolist()
+            blocks = self._database.between(self._blocks, "place", some[0], some[-1])
+            found = self._database.collected(blocks, BLOCKS_AT_ONCE)
+            refuse_faults(found[FAULT.name].to_pylist(), self._database.what)
+            for batch in found.to_batches():
+                rows = roll.call(batch)
+                codes = {a.name: codes_of(batch, index, a.dtype) for index, a in enumerate(self._domain)}
+                stored.append(codes, rows)
+        self._refuse_others(roll.arrays())
         return stored
 
     def count(self, queries: Sequence[Query]) -> Iterator[Exact[ExactCounts]]:
@@ -187,7 +189,7 @@ class _CodedThere:
             return [(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))] * len(batch)
         touched = sorted({self._domain.index(name) for query in batch for name in attributes_of(query)}) or [0]
         domain = Domain(self._domain.attributes[index] for index in touched)
-        wanted = [*(field.name for field in HEAD), *map(column, touched)]
+        wanted = [*(field.name for field in (*HEAD, FAULT)), *map(column, touched)]
         blocks = self._database.selected(self._blocks, wanted)
         counted = self._database.mapped(blocks, counting(domain, touched, batch, dense), COUNTS)
         tasks = self._tasks
@@ -198,17 +200,14 @@ class _CodedThere:
         for found in self._database.collected(counted, BLOCKS_AT_ONCE).to_batches():
             refuse_faults(found.column(FAULT.name).to_pylist(), self._database.what)
             add(sums, found)
-        called = sums.pop(ROLL, None)
-        if not (
-            isinstance(called, tuple)
-            and np.array_equal(called[0], self._parts)
-            and np.array_equal(called[1], self._digests)
-        ):
-            raise self._changed()
+        self._refuse_others(sums.pop(ROLL, None))
         return list(unpacked(sums, list(batched(batch, dense, CELLS_AT_ONCE))))
 
-    def _changed(self) -> TableError:
-        return TableError(
+    def _refuse_others(self, called: Answer | None) -> None:
+        """Whoever was called must be whoever was read."""
+        if isinstance(called, tuple) and all(map(np.array_equal, called, self._roll)):
+            return
+        raise TableError(
             "table-changed",
             f"{self._database.what} was changed after it was read, and a worker that held rows was lost. "
             "Hint: run again, on a copy if it changes all the time.",

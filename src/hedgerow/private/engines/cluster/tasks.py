@@ -15,6 +15,7 @@ from hedgerow.private.engines.cluster.blocks import (
     FAULT,
     Batches,
     Blocks,
+    Roll,
     Work,
     codes_of,
     guarded,
@@ -76,33 +77,20 @@ def counting(domain: Domain, indices: Sequence[int], queries: Sequence[Query], d
 
     def work(part: int, batches: Batches) -> Batches:
         tallies = [Tally(domain, batch, dense) for batch in batched(queries, dense, CELLS_AT_ONCE)]
-        roll: dict[int, int] = {}
-        for columns, rows, made_by, digest in _read(batches, domain, indices):
+        roll = Roll()
+        for batch in batches:
+            rows = roll.call(batch)
+            columns = [codes_of(batch, index, a.dtype) for index, a in zip(indices, domain, strict=True)]
             joined: dict[bytes, Codes] = {}
             for tally in tallies:
                 for join in tally.joins:
                     if join.digest not in joined:
                         joined[join.digest] = join.codes([columns[domain.index(name)] for name in join.members])
                 tally.add([*columns, *(joined[join.digest] for join in tally.joins)], rows)
-            roll[made_by] = roll.get(made_by, 0) + digest
-        if roll:
-            yield from _written(part, {**packed([tally.answers for tally in tallies]), ROLL: _sparse(roll)})
+        if roll.digests:
+            yield from _written(part, {**packed([tally.answers for tally in tallies]), ROLL: roll.arrays()})
 
     return guarded(work, COUNTS)
-
-
-def _read(batches: Batches, domain: Domain, indices: Sequence[int]) -> Iterator[tuple[list[Codes], int, int, int]]:
-    for batch in batches:
-        for row in range(batch.num_rows):
-            part, rows, digest = (batch.column(name)[row].as_py() for name in ("part", "rows", "digest"))
-            codes = [codes_of(batch, row, index, a.dtype) for index, a in zip(indices, domain, strict=True)]
-            yield codes, rows, part, digest
-
-
-def _sparse(roll: dict[int, int]) -> tuple[IntArray, IntArray]:
-    parts = sorted(roll)
-    digests = np.array([roll[part] % (1 << 64) for part in parts], dtype=np.uint64)
-    return np.array(parts, dtype=np.int64), digests.astype(np.int64)
 
 
 def packed(batches: Sequence[Sequence[Answer]]) -> dict[int, Answer]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
+import sys
 import tempfile
 import weakref
 from pathlib import Path
+
+from hedgerow.release.locks import lock, opened_folder
 
 
 class SpillFolder:
@@ -21,35 +23,39 @@ class SpillFolder:
             _remove_abandoned(left)
         while True:
             self.path = Path(tempfile.mkdtemp(prefix=prefix))
-            lock = _lock(self.path)
-            if lock is not None and self.path.exists():  # nobody took it for abandoned before it was locked
+            held = _lock(self.path)
+            if held is not None and self.path.exists():  # nobody took it for abandoned before it was locked
                 break
-        self.close = weakref.finalize(self, _remove, self.path, lock)
+        self.close = weakref.finalize(self, _remove, self.path, held)
 
 
 def _lock(folder: Path) -> int | None:
     """A lock on the folder that the process holds until it ends; None where another one has it."""
     try:
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        handle = opened_folder(folder)
     except OSError:
         return None
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock(handle, wait=False)
     except OSError:
         os.close(handle)
         return None
     return handle
 
 
-def _remove(folder: Path, lock: int) -> None:
+def _remove(folder: Path, held: int) -> None:
+    if sys.platform == "win32":  # what is open there cannot be removed
+        os.close(held)
     shutil.rmtree(folder, ignore_errors=True)
-    os.close(lock)
+    if sys.platform != "win32":
+        os.close(held)
 
 
 def _remove_abandoned(folder: Path) -> None:
     try:
-        ours = folder.stat(follow_symlinks=False).st_uid == os.getuid()
+        about = folder.stat(follow_symlinks=False)
     except OSError:
         return
-    if ours and (lock := _lock(folder)) is not None:
-        _remove(folder, lock)
+    ours = sys.platform == "win32" or about.st_uid == os.getuid()  # there the folder is the user's own
+    if ours and (held := _lock(folder)) is not None:
+        _remove(folder, held)
