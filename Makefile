@@ -6,7 +6,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(wildcard kernels/*.cmake kernels/comm
 CMAKE   := $(shell command -v cmake || echo $(BIN)/cmake)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help setup demo test test-engines lint types audit sanitize test-kernels bench quality wheel check-wheel types-elsewhere lock clean
+.PHONY: help setup demo test test-engines docs-blocks lint types audit sanitize test-kernels bench quality wheel check-wheel types-elsewhere man pictures site lock clean
 
 help:
 	@echo "make demo    set up and make a synthetic table from sample data"
@@ -21,6 +21,10 @@ help:
 	@echo "make wheel   wheels that install without a compiler, and the sources, in dist/"
 	@echo "make check-wheel  those, installed into an empty environment of every Python of this machine"
 	@echo "make types-elsewhere  types as Windows and macOS have them"
+	@echo "make man     the manual page, completions and the page of all commands, from what the commands say"
+	@echo "make docs-blocks  every command and piece of Python in docs/, also those that take long"
+	@echo "make pictures  the pictures of README and docs/, from made-up tables (needs Chromium)"
+	@echo "make site    the site of docs/ in build/site/, with every link checked"
 	@echo "make lock    refresh requirements/*.lock"
 	@echo "make clean   remove .venv and everything that was built"
 
@@ -65,6 +69,10 @@ test-kernels: $(VENV)/ready-test
 test-engines: $(VENV)/ready-engines
 	@echo "==> tests of every method on every database"
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m '' -rs tests/private/engines/test_engine.py tests/private/engines/test_databases.py tests/laws/test_identity.py
+
+docs-blocks: $(VENV)/ready-engines
+	@echo "==> every block of the pages"
+	@$(BIN)/python -m pytest -n 2 -m '' tests/docs/test_blocks.py tests/cli/test_habits.py
 
 lint: $(VENV)/ready-test
 	@echo "==> lint"
@@ -119,11 +127,30 @@ types-elsewhere: $(VENV)/ready-test
 	@for system in win32 darwin; do echo "==> types on $$system"; \
 	  $(BIN)/mypy --platform $$system --cache-dir .mypy_cache/$$system -p hedgerow || exit 1; done
 
+man: $(VENV)/ready-run
+	@$(BIN)/python -m hedgerow.cli.manual .
+
+pictures: $(VENV)/ready-test
+	@$(BIN)/python docs/pictures/make.py
+
+# An environment of its own: what builds the site is no part of Hedgerow.
+SITE_VENV := build/site-venv
+$(SITE_VENV)/ready: requirements/site.lock
+	@rm -rf $(SITE_VENV) && $(PYTHON) -m venv $(SITE_VENV)
+	@echo "==> installing locked packages ($<)"
+	@$(SITE_VENV)/bin/python -m pip install -qq --require-hashes -r $<
+	@touch $@
+
+site: $(SITE_VENV)/ready
+	@echo "==> building the site"
+	@$(SITE_VENV)/bin/python docs/site/build.py
+
 # needs uv
 lock:
 	uv pip compile -q pyproject.toml requirements/build.in --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/run.lock
 	uv pip compile -q pyproject.toml requirements/build.in --extra test --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/test.lock
 	uv pip compile -q pyproject.toml requirements/build.in --extra test --extra bench --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/bench.lock
+	uv pip compile -q requirements/site.in --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/site.lock
 	uv pip compile -q pyproject.toml requirements/build.in --extra test --extra engines --extra servers --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/engines.lock
 	uv pip compile -q requirements/wheel.in requirements/build.in --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/wheel.lock
 	uv pip compile -q pyproject.toml requirements/lowest.in --resolution lowest-direct --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/lowest.lock

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "common/arrays.h"
+#include "common/build.h"
 #include "common/threads.h"
 #include "count/counting.h"
 
@@ -173,6 +174,8 @@ nb::object find_leaves(const std::vector<CodesArray>& columns, size_t rows, cons
 }  // namespace
 
 NB_MODULE(_count, module) {
+    module.attr("compiler") = hedgerow::COMPILER;
+    module.attr("commit") = HEDGEROW_COMMIT;
     module.doc() = "Exact counts of many queries over narrow columns of codes.";
     nb::class_<Marginal>(module, "Marginal")
         .def(nb::init<std::vector<size_t>, std::vector<uint64_t>, std::vector<std::optional<MapArray>>,

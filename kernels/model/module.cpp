@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "common/arrays.h"
+#include "common/build.h"
 #include "model/boxes.h"
 #include "model/elimination.h"
 #include "model/intervals.h"
@@ -249,6 +250,8 @@ void label_cells(const Splits& splits, int64_t blocks,
 }  // namespace
 
 NB_MODULE(_model, m) {
+    m.attr("compiler") = hedgerow::COMPILER;
+    m.attr("commit") = HEDGEROW_COMMIT;
     nb::set_leak_warnings(false);  // a model that is still held when the interpreter ends is no leak
     nb::class_<Network>(m, "Network")
         .def(nb::init<std::vector<int64_t>, std::vector<Axes>, const std::vector<Network::Product>&,

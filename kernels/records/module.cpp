@@ -4,6 +4,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "common/arrays.h"
+#include "common/build.h"
 #include "records/exchange.h"
 #include "records/selection.h"
 #include "records/update.h"
@@ -126,6 +127,8 @@ void choose(Selection& selection, const Rows& chosen, int64_t first, int64_t can
 }  // namespace
 
 NB_MODULE(_records, m) {
+    m.attr("compiler") = hedgerow::COMPILER;
+    m.attr("commit") = HEDGEROW_COMMIT;
     m.def("update", &update, "columns"_a.noconvert(), "sizes"_a, "marginals"_a, "shares"_a, "iterations"_a, "decay"_a,
           "stride"_a, "exchanges"_a, "words"_a);
     nb::class_<Selection>(m, "Selection")

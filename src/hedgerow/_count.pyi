@@ -12,6 +12,11 @@ import numpy.typing as npt
 
 from hedgerow.coded.domain import Codes, IntArray
 
+compiler: str
+"""That built the kernel."""
+commit: str
+"""That it was built from; empty outside of a checkout."""
+
 class Marginal:
     """Row-major cells over `shape`, codes seen through `levels`, cells folded through `blocks` (−1: nowhere)."""
 

@@ -10,6 +10,11 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+compiler: str
+"""That built the kernel."""
+commit: str
+"""That it was built from; empty outside of a checkout."""
+
 class Network:
     """A model laid out for elimination. Tables are numbered: leaves, then one message per bucket, then joins."""
 

@@ -9,6 +9,11 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+compiler: str
+"""That built the kernel."""
+commit: str
+"""That it was built from; empty outside of a checkout."""
+
 def update(
     columns: Sequence[npt.NDArray[np.uint32]],
     sizes: Sequence[int],

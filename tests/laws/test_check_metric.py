@@ -1,13 +1,13 @@
 """The laws of metrics: ours keep them, a stranger's can be checked by them, and each law catches what breaks it."""
 
 import random
-import re
 from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from blocks import blocks
 from hedgerow.audit import Violation, check_metric
 from hedgerow.private.evaluate import METRICS, Figure, Metric, evaluate, find
 from hedgerow.private.evaluate.evaluation import settled_metrics, shown_figures
@@ -18,7 +18,7 @@ from refusals import refused
 from repository import ROOT
 
 PAGE = ROOT / "docs" / "extend" / "metric.md"
-MODULE, USE = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
+MODULE, USE = (block.text for block in blocks(PAGE) if block.language == "python")
 MORE = """
 
 class Modes:

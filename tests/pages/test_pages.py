@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hedgerow as hr
+from hedgerow.markup import joined, number, tag
 from hedgerow.methods import names
 from hedgerow.pages.charts import curves, shortened
 from hedgerow.pages.distributions import Distribution
-from hedgerow.pages.markup import joined, number, tag
 from hedgerow.pages.release import release_page
 from hedgerow.pages.shell import private_page, public_page
 from hedgerow.private.evaluate import evaluate

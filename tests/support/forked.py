@@ -63,10 +63,13 @@ class Running:
     def __init__(self, server, pid, token, folder):
         self._server, self.pid, self._token, self._folder = server, pid, token, folder
 
+    def said(self, stream):
+        """What it wrote so far."""
+        return (self._folder / f"{self._token}.{stream}").read_text(errors="replace")
+
     def wait(self):
         code = self._server.ask({"wait": self.pid})
-        said = [(self._folder / f"{self._token}.{stream}").read_text(errors="replace") for stream in ("out", "err")]
-        return Done(code, *said)
+        return Done(code, self.said("out"), self.said("err"))
 
     def left(self, seconds=60):
         """The processes that it started and that still live, after a while to end in."""
@@ -104,7 +107,7 @@ class Server:
         return json.loads(self._process.stdout.readline())
 
     def start(self, words, folder, before=""):
-        """Begin a command; `before` is code that runs in its process first."""
+        """Begin a command; `before` is code that runs in its process first, or all of it where there are no words."""
         token = next(self._tokens)
         for stream in ("out", "err"):
             (self._folder / f"{token}.{stream}").touch()
@@ -177,14 +180,16 @@ def _command(words, folder, before, token, log):
     random.seed()
     from hedgerow.cli import main
 
-    exec(before, {})
     try:
-        main()
+        exec(before, {})
+        if words:
+            main()
+        sys.exit(0)
     except SystemExit as end:
         atexit._run_exitfuncs()
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(end.code)  # to take down all that was imported would take longer than the command
+        os._exit(end.code or 0)  # to take down all that was imported would take longer than the command
 
 
 def end_at(step, moment, number):

@@ -20,6 +20,7 @@ from hedgerow.answers.values import Estimate, Group
 from hedgerow.coded.domain import CodedTable
 from hedgerow.coded.measurement import Measurement
 from hedgerow.errors import Fault, OptionError
+from hedgerow.markup import Markup, joined, listed
 from hedgerow.models.graphical.estimation import counts_every_row
 from hedgerow.models.model import block_rng
 from hedgerow.schema.arrays import BoolArray
@@ -61,6 +62,12 @@ class Answer:
     query: str
     rows: tuple[Row, ...]
 
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        groups = list(self.rows[0].group) if self.rows else []
+        cells = ([*map(_or_empty, row.group.values()), row.value, *row.figures, row.basis] for row in self.rows)
+        return listed([*groups, "value", "estimate", "low", "high", "basis"], cells, self.query)
+
     def to_json(self) -> dict[str, Any]:
         return {"query": self.query, "rows": [row._asdict() | {"group": _plain(row.group)} for row in self.rows]}
 
@@ -76,6 +83,10 @@ class Answers(Sequence[Answer]):
 
     def __len__(self) -> int:
         return len(self._answers)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: a table for each question."""
+        return joined(*(Markup(answer._repr_html_()) for answer in self))
 
     def to_json(self) -> dict[str, Any]:
         """The object that `hedgerow ask --json` prints."""
@@ -94,6 +105,10 @@ class Answers(Sequence[Answer]):
 
     def to_pandas(self) -> Any:
         return self.table().to_pandas()
+
+
+def _or_empty(value: Any) -> Any:
+    return "" if value is None else value
 
 
 class Found(NamedTuple):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hedgerow.cli.options import AllowColumn, AllowModel, Delta, Json, ModelMemory, size
+from hedgerow.cli.progress import waiting
 
 if TYPE_CHECKING:
     from hedgerow.answers.asking import Answers
@@ -48,13 +49,19 @@ def ask(
     allow_model: AllowModel = None,
     allow_column: AllowColumn = None,
 ) -> None:
-    """Ask a release in SQL: one row for each group and value, with an interval for the private table's own figure.
+    """Ask a release in SQL; every figure has an interval.
 
-    Costs no privacy, and reads no table. Aggregates: COUNT, SHARE(condition), SUM, AVG, MEDIAN, QUANTILE(x, 0.9),
-    STDDEV, VARIANCE, CORR; WHERE, GROUP BY, ORDER BY, LIMIT, FILTER (WHERE …), and arithmetic between aggregates.
+    One row for each group and value, with an interval for the private table's own figure. Costs no privacy, and reads
+    no table. Aggregates: COUNT, SHARE(condition), SUM, AVG, MEDIAN, QUANTILE(x, 0.9), STDDEV, VARIANCE, CORR; WHERE,
+    GROUP BY, ORDER BY, LIMIT, FILTER (WHERE …), and arithmetic between aggregates.
 
     With --confirm TABLE -e 0.1 one COUNT, SHARE, SUM or AVG is asked of the private rows themselves: charged, noisy,
     with a certificate of its own.
+
+    Examples:
+        hedgerow ask synthetic.release "SELECT sex, AVG(pay), COUNT(*) FROM people GROUP BY sex"
+        hedgerow ask synthetic.release "SELECT SHARE(pay > 50000) FROM people" --population --json
+        hedgerow ask synthetic.release "SELECT COUNT(*) FROM people" --confirm people.csv -e 0.1 --ledger people.ledger
     """
     from hedgerow.answers.asking import changes
     from hedgerow.budget.amounts import Budget
@@ -76,10 +83,11 @@ def ask(
         return
     if idle := [name for name, value in given.items() if value is not None]:
         raise OptionError("confirm-options", f"{idle[0]} is for --confirm TABLE; a release is asked at no cost.")
-    if minus is None:
-        answers = loaded.ask(text, level, population=population)
-    else:
-        answers = changes(loaded, Release.load(minus, **trust._asdict()), text, level, population=population)
+    with waiting("answer"):
+        if minus is None:
+            answers = loaded.ask(text, level, population=population)
+        else:
+            answers = changes(loaded, Release.load(minus, **trust._asdict()), text, level, population=population)
     if json_:
         print(json.dumps(answers.to_json(), ensure_ascii=False))
     else:
@@ -113,7 +121,8 @@ def _confirmed(
         beside = ()
     if out is not None:
         check_outputs([(out, (".json",))], {"private table": table, "ledger": ledger}, overwrite=False)
-    found = confirm(release, question, table, budget, ledger=ledger, period=period, limits=Limits(memory=memory))
+    with waiting("ask the private rows"):
+        found = confirm(release, question, table, budget, ledger=ledger, period=period, limits=Limits(memory=memory))
     if out is not None:
         found.save(out, replace=False)
     answers = found.answers(level)

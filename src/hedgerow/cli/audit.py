@@ -27,9 +27,14 @@ def audit(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing page.")] = False,
     json_: Annotated[bool, typer.Option("--json", help="One JSON array on stdout.")] = False,
 ) -> None:
-    """Check that methods keep their promise, and that the check would notice if they did not. Takes minutes each.
+    """Check that methods keep their promise; minutes for each.
 
-    Two at a time. Fails if a method does not keep its promise, or if too few runs were played to tell.
+    And that the check would notice if they did not. Two at a time. Fails if a method does not keep its promise, or if
+    too few runs were played to tell.
+
+    Examples:
+        hedgerow audit independent
+        hedgerow audit -o audit.md
     """
     from hedgerow.audit.game import RUNS
     from hedgerow.audit.report import page

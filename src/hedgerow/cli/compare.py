@@ -67,7 +67,14 @@ def compare(
     json_: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """PRIVATE: run several methods on the private table and compare each result with the real rows."""
+    """PRIVATE: run several methods, compare each with the real rows.
+
+    Methods × ε × runs on the private table, or on the tables of a plan, beside floors and tables made elsewhere.
+
+    Examples:
+        hedgerow compare people.csv -s people.yaml --methods mst,independent -e 1 --runs 1 -o comparison
+        hedgerow compare study.yaml -o study
+    """
     from hedgerow.cli.ledger import say_what_is_torn
     from hedgerow.compare import ForeignTable, Plan, Study
     from hedgerow.compare import compare as compare_methods

@@ -26,9 +26,14 @@ def counts(
     allow_model: AllowModel = None,
     allow_column: AllowColumn = None,
 ) -> None:
-    """Write the tables of a fixed workload as they were measured: unbiased counts, consistent, each with its std.
+    """Write the tables that a release was asked for, with errors.
 
+    Those of a fixed workload as they were measured: unbiased counts, consistent, each with its standard deviation.
     Costs no privacy, and reads no table.
+
+    Examples:
+        hedgerow counts named.release -o counts
+        hedgerow counts named.release -o one --table sex,education --kind parquet
     """
     from hedgerow.release.bundle import Release, Trust
     from hedgerow.release.counts import named_tables, write_tables

@@ -46,7 +46,14 @@ def evaluate(
     quiet: Quiet = False,
     allow_column: AllowColumn = None,
 ) -> None:
-    """PRIVATE: compare a synthetic table with the real rows."""
+    """PRIVATE: compare a synthetic table with the real rows.
+
+    Without noise and outside of every guarantee, so what comes out stays with those who may see the rows.
+
+    Examples:
+        hedgerow evaluate people.csv synthetic.csv -s people.yaml --metrics tvd1,tvd2,means
+        hedgerow evaluate people.csv synthetic.csv -s synthetic.release --report evaluation.html
+    """
     from hedgerow.cli.ledger import say_what_is_torn
     from hedgerow.cli.progress import TerminalProgress
     from hedgerow.private.evaluate.evaluation import evaluate as evaluate_tables

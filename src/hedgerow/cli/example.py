@@ -7,6 +7,9 @@ from typing import Annotated
 
 import typer
 
+from hedgerow.cli.ends import say_next
+from hedgerow.cli.options import Quiet
+from hedgerow.cli.progress import waiting
 from hedgerow.samples import LINKED, SAMPLES
 
 
@@ -23,8 +26,14 @@ def example(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Another seed gives another table.")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that exist already.")] = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Write a sample table (made up, so public) and its schema."""
+    """Write a sample table (made up, so public) and its schema.
+
+    Examples:
+        hedgerow example opm -o people.csv --rows 5000
+        hedgerow example visits -o clinic
+    """
     from hedgerow.errors import OptionError, counted, listing, suggestion
     from hedgerow.release.files import TABLE_SUFFIXES, named_after, whole_file, write_table, writing
     from hedgerow.run.outputs import check_outputs
@@ -36,7 +45,8 @@ def example(
         )
     schema_path = named_after(out, ".yaml")
     sample = find(name)
-    made = sample.generate(rows or sample.ROWS, seed)
+    with waiting("make up rows", quiet):
+        made = sample.generate(rows or sample.ROWS, seed)
     tables = {out: made}
     if name in LINKED:
         if out.suffix:
@@ -51,3 +61,5 @@ def example(
         write_table(path, table.schema, [table], replace=overwrite)
         print(f"{path}: {counted(len(table), 'row')}, {counted(table.num_columns, 'column')} (made up, so public)")
     print(f"{schema_path}: {'their' if name in LINKED else 'its'} schema")
+    drawn = "synthetic" if name in LINKED else f"synthetic{out.suffix}"
+    say_next(quiet, "synth", out, "-s", schema_path, "-e", 1, "-o", drawn)

@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hedgerow.cli.command import command, group
+from hedgerow.cli.ends import say_next
+from hedgerow.cli.options import Quiet
+
 if TYPE_CHECKING:
     from hedgerow.private.ledger import Ledger
 
-app = typer.Typer(help="The lifetime budget of a dataset, shared by all releases of it.", no_args_is_help=True)
+app = group("The lifetime budget of a dataset, shared by its releases.")
 
 
-@app.command()
+@command(app)
 def create(
     file: Annotated[Path, typer.Argument(help="The ledger to create; an existing file is never overwritten.")],
     dataset: Annotated[str, typer.Option(help="The dataset's name, as its schema declares it.")],
@@ -21,8 +25,14 @@ def create(
         float | None, typer.Option(help="ε for the lifetime of a person; left out, periods alone have caps.")
     ] = None,
     delta: Annotated[float, typer.Option(help="δ for the lifetime of a person; 0 allows pure ε only.")] = 1e-8,
+    quiet: Quiet = False,
 ) -> None:
-    """Open a ledger for a dataset."""
+    """Open a ledger for a dataset.
+
+    Examples:
+        hedgerow ledger create people.ledger --dataset opm --epsilon 4
+        hedgerow ledger create yearly.ledger --dataset opm
+    """
     from hedgerow.budget.amounts import Budget
     from hedgerow.cli.doubts import warn
     from hedgerow.private.ledger import Ledger
@@ -32,9 +42,14 @@ def create(
     ledger = Ledger.create(file, dataset, lifetime, delta)
     said = f"ε = {epsilon:g}, δ = {delta:g} for its lifetime" if lifetime else "no cap over all periods; open one next"
     print(f'{file}: ledger of "{ledger.dataset}", {said}')
+    if lifetime:
+        part = f"{lifetime.epsilon / 4:g}"
+        say_next(quiet, "synth", "TABLE", "-s", "SCHEMA", "-e", part, "-o", "OUT", "--ledger", file)
+    else:
+        say_next(quiet, "ledger", "period", file, "NAME", "--epsilon", 1)
 
 
-@app.command()
+@command(app)
 def period(
     file: Annotated[Path, typer.Argument(help="A ledger.")],
     name: Annotated[str, typer.Argument(help="The period, for example 2026.")],
@@ -45,7 +60,13 @@ def period(
         typer.Option(help="A public attribute by which nobody is in two of the periods that name it: you assert that."),
     ] = "",
 ) -> None:
-    """Open a period with a cap of its own; later releases are debited in it."""
+    """Open a period with a cap of its own.
+
+    Later releases are debited in it.
+
+    Examples:
+        hedgerow ledger period yearly.ledger 2026 --epsilon 1
+    """
     from hedgerow.budget.amounts import Budget
     from hedgerow.cli.doubts import warn
     from hedgerow.private.ledger import Ledger
@@ -61,14 +82,20 @@ def period(
         print("it adds up with the other periods for everybody who is in several: hedgerow ledger show --explain")
 
 
-@app.command()
+@command(app)
 def replaces(
     file: Annotated[Path, typer.Argument(help="A ledger.")],
     new: Annotated[Path, typer.Argument(help="The release that corrects another one.")],
     old: Annotated[Path, typer.Argument(help="The release that is corrected.")],
     why: Annotated[str, typer.Option(help="What was wrong with it, for whoever reads the ledger.")],
 ) -> None:
-    """Record that a release replaces another one. Both were paid for, and stay so."""
+    """Record that a release replaces another one.
+
+    Both were paid for, and stay so.
+
+    Examples:
+        hedgerow ledger replaces people.ledger corrected.release synthetic.release --why "a misread column"
+    """
     from hedgerow.errors import BudgetError
     from hedgerow.private.ledger import Ledger
     from hedgerow.release.bundle import Release
@@ -81,7 +108,7 @@ def replaces(
     print(f"{file}: record {entry.number}; both releases stay spent")
 
 
-@app.command()
+@command(app)
 def show(
     files: Annotated[list[Path], typer.Argument(help="A ledger, or several about overlapping people.")],
     delta: Annotated[float | None, typer.Option(help="The δ of the next release (default: the ledger's own).")] = None,
@@ -89,7 +116,12 @@ def show(
         bool, typer.Option("--explain", help="Why releases fit, and what somebody in several periods has lost.")
     ] = False,
 ) -> None:
-    """What the dataset has spent so far, and what is left."""
+    """Say what the dataset has spent so far, and what is left.
+
+    Examples:
+        hedgerow ledger show people.ledger
+        hedgerow ledger show people.ledger --explain
+    """
     from hedgerow.errors import visible
     from hedgerow.private.explaining import explained, together
     from hedgerow.private.ledger import Ledger
@@ -137,12 +169,18 @@ def _show(ledger: Ledger, delta: float | None) -> None:
     print(f"left:  ε = {left:.6g} at δ = {asked.delta:g}, for one more release{where}")
 
 
-@app.command()
+@command(app)
 def export(
     file: Annotated[Path, typer.Argument(help="A ledger.")],
     out: Annotated[Path, typer.Option("-o", "--out", help=".csv file to write.")],
 ) -> None:
-    """Write every record with its exact amount and the running sum, for an auditor."""
+    """Write every record with its exact amount, for an auditor.
+
+    And with the running sum.
+
+    Examples:
+        hedgerow ledger export people.ledger -o audit.csv
+    """
     import csv
 
     from hedgerow.private.explaining import EXPORTED, exported

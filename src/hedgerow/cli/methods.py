@@ -9,7 +9,14 @@ import typer
 
 
 def methods(name: Annotated[str | None, typer.Argument(help="A method; all of them if left out.")] = None) -> None:
-    """What methods there are, what each guarantees, its options, its paper, and where ours differs."""
+    """Say what methods there are, or all about one of them.
+
+    What each guarantees, its options, its paper, and where ours differs.
+
+    Examples:
+        hedgerow methods
+        hedgerow methods mst
+    """
     from hedgerow.errors import listing
     from hedgerow.methods import DEFAULT, find, names, published
     from hedgerow.methods.option import declared

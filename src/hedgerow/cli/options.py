@@ -19,7 +19,7 @@ SchemaNames = Annotated[
 SchemaName = Annotated[str, typer.Option("-s", "--schema", help="What the columns may hold: a file, or preset:NAME.")]
 Delta = Annotated[float, typer.Option(help="0 gives pure ε with Laplace noise.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress, and no word of what comes next.")]
 ModelMemory = Annotated[str, typer.Option(help="What the model in the release may take, beside the rows.")]
 
 FileKeys = Annotated[

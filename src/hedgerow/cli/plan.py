@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hedgerow.cli.doubts import warn
-from hedgerow.cli.options import AllowColumn, Delta, Json, SchemaNames, words
+from hedgerow.cli.ends import say_next
+from hedgerow.cli.options import AllowColumn, Delta, Json, Quiet, SchemaNames, words
+from hedgerow.cli.progress import waiting
 from hedgerow.errors import counted
 
 if TYPE_CHECKING:
@@ -37,9 +39,17 @@ def plan(
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the picture if it exists.")] = False,
     json_: Json = False,
+    quiet: Quiet = False,
     allow_column: AllowColumn = None,
 ) -> None:
-    """Foretell how good a release of the default method will be. No table is opened, nothing is spent."""
+    """Foretell how good a release will be; no table is opened.
+
+    The forecast is for the default method, and nothing is spent on it.
+
+    Examples:
+        hedgerow plan -s people.yaml --rows 30000 -e 0.3,1,3
+        hedgerow plan -s people.yaml --rows 30000 -e 0.5,1,2,4 --picture plan.svg
+    """
     from hedgerow.budget.amounts import Budget
     from hedgerow.cli.runs import wanted
     from hedgerow.errors import unread
@@ -49,7 +59,7 @@ def plan(
     from hedgerow.run.precedents import PRECEDENTS
     from hedgerow.schema import Schema
 
-    with unread():
+    with unread(), waiting("forecast", quiet):
         if picture is not None:
             check_outputs([(picture, (".svg",))], {"schema": schema[0]}, overwrite=overwrite)
         declared = Schema.load(schema[0] if len(schema) == 1 else tuple(schema)).unlinked("plan")
@@ -72,6 +82,8 @@ def plan(
         print(json.dumps(said | {"precedents": [each._asdict() for each in PRECEDENTS]}))
         return
     _print(told, others, rows, choice, len(rivals), sentence)
+    named = [word for each in schema for word in ("-s", each)]
+    say_next(quiet, "synth", "TABLE", *named, "-e", "EPSILON", "-o", "OUT", "--dry-run", why="opens no table either")
 
 
 def _print(

@@ -7,12 +7,18 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(help="Schemas with options of methods, under one name.", no_args_is_help=True)
+from hedgerow.cli.command import command, group
+
+app = group("Schemas with options of methods, under one name.")
 
 
-@app.command("list")
+@command(app, "list")
 def list_() -> None:
-    """What presets there are."""
+    """Say what presets there are.
+
+    Examples:
+        hedgerow preset list
+    """
     from hedgerow.errors import listing
     from hedgerow.schema import presets
 
@@ -22,7 +28,7 @@ def list_() -> None:
         print(f"{name:24} {preset.about}, for {listing(preset.methods)}.{left}")
 
 
-@app.command()
+@command(app)
 def show(
     name: Annotated[str, typer.Argument(help="A preset, with or without preset: in front, or a file of that form.")],
     schema: Annotated[
@@ -33,7 +39,12 @@ def show(
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
 ) -> None:
-    """Print a preset, or write it as a file of your own that -s takes."""
+    """Print a preset, or write it as a file that -s takes.
+
+    Examples:
+        hedgerow preset show census1940-match3
+        hedgerow preset show census1940-match3 -o mine.yaml
+    """
     from hedgerow.errors import OptionError, counted
     from hedgerow.release.files import whole_file
     from hedgerow.run.outputs import check_outputs

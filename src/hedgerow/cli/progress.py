@@ -5,11 +5,16 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from hedgerow.cli.doubts import warn
 from hedgerow.progress import Limits, Progress
+
+
+def waiting(name: str, quiet: bool = False) -> AbstractContextManager[Progress]:
+    """A stretch that may take a while and that says so to whoever watches, and to nobody else."""
+    return TerminalProgress(Limits(), quiet or not sys.stderr.isatty()).phase(name)
 
 
 class TerminalProgress(Progress):

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from hedgerow.cli.ends import say_next
 from hedgerow.cli.options import AllowColumn, AllowModel, ModelMemory, Quiet, size
 from hedgerow.errors import OptionError, ReleaseError, counted
 
@@ -46,9 +47,13 @@ def publish(
     allow_model: AllowModel = None,
     allow_column: AllowColumn = None,
 ) -> None:
-    """Write a folder with the table, the release, its page, a privacy statement and metadata for catalogues.
+    """Write a folder to publish: table, release, statement, metadata.
 
-    Everything in it follows from the release and from your words; hedgerow verify FOLDER checks it.
+    The table, the release, its page, a privacy statement for lawyers and metadata for catalogues. Everything in it
+    follows from the release and from your words; hedgerow verify FOLDER checks it.
+
+    Examples:
+        hedgerow publish synthetic.release --table synthetic.csv -o published
     """
     from hedgerow.cli.progress import TerminalProgress
     from hedgerow.private.explaining import statement as ledger_statement
@@ -93,9 +98,10 @@ def publish(
         )
         if zip_:
             folder.pack(out, packed)
-    print(f"{out}: {counted(len(names), 'file')}; check them with: hedgerow verify {out}")
+    print(f"{out}: {counted(len(names), 'file')}")
     if zip_:
         print(f"{packed}: the same in one file")
+    say_next(quiet, "verify", out, why="writes every document anew and compares")
 
 
 def _translations(paths: list[Path]) -> dict[str, str]:

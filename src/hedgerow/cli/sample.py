@@ -44,7 +44,15 @@ def sample(
     allow_model: AllowModel = None,
     allow_column: AllowColumn = None,
 ) -> None:
-    """Draw more rows from a release. Costs no privacy. Repeat the command to go on with a folder."""
+    """Draw more rows from a release. Costs no privacy.
+
+    Into a file, or into a folder of parts: the same command goes on with a folder that was begun.
+
+    Examples:
+        hedgerow sample synthetic.release --rows 100000 -o more.parquet
+        hedgerow sample synthetic.release --rows 1000 --where "pay > 60000 AND sex = 'F'" -o women.csv
+        hedgerow sample synthetic.release --tables 5 -o drawn.csv
+    """
     from hedgerow.cli.progress import TerminalProgress
     from hedgerow.errors import OptionError
     from hedgerow.progress import Limits

@@ -9,12 +9,15 @@ from typing import Annotated, Any
 
 import typer
 
-from hedgerow.cli.options import AllowColumn, FileKeys, file_keys
+from hedgerow.cli.command import command, group
+from hedgerow.cli.ends import say_next
+from hedgerow.cli.options import AllowColumn, FileKeys, Quiet, file_keys
+from hedgerow.cli.progress import waiting
 
-app = typer.Typer(help="What the publisher declares about a table.", no_args_is_help=True)
+app = group("What the publisher declares about a table.")
 
 
-@app.command()
+@command(app)
 def draft(
     table: Annotated[str, typer.Argument(help="The table; only its header is read.")],
     out: Annotated[Path, typer.Option("--out", "-o", dir_okay=False, help="The schema file to write.")],
@@ -29,8 +32,16 @@ def draft(
     ] = None,
     file: FileKeys = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Write a schema with the names of the header and everything that public sources say; the rest is TODO."""
+    """Write a schema with the names of a table's header.
+
+    And with everything that public sources say; the rest is TODO, for you to fill in.
+
+    Examples:
+        hedgerow schema draft people.csv -o draft.yaml
+        hedgerow schema draft people.csv -o filled.yaml --from codebook.csv
+    """
     from hedgerow.errors import unread
     from hedgerow.private.sources.sameness import refuse_as_public
     from hedgerow.private.sources.source import dataset_name, header_of, open_source
@@ -63,11 +74,12 @@ def draft(
     with whole_file(out, replace=overwrite) as partial:
         partial.write_text(made.text, encoding="utf-8", newline="\n")
     print(f"{out}: {made.summary}")
+    say_next(quiet, "schema", "check", table, "-s", out, why="once no TODO is left")
     if Path(table).suffix.lower() in LABELLED and table not in (sources or []):
         print(f"hint: --from {table} takes what its labels and formats say, too.", file=sys.stderr)
 
 
-@app.command()
+@command(app)
 def check(
     schema: Annotated[list[str], typer.Option("--schema", "-s", help="The schema file; presets after it.")],
     table: Annotated[str | None, typer.Argument(help="A table; without --private only its header is read.")] = None,
@@ -80,7 +92,15 @@ def check(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing page.")] = False,
     allow_column: AllowColumn = None,
 ) -> None:
-    """Check a schema by itself, against a table's header, or (private) against its rows."""
+    """Check a schema by itself, or against a table.
+
+    Against its header alone; with --private against its rows, which stays with those who may see them.
+
+    Examples:
+        hedgerow schema check -s people.yaml
+        hedgerow schema check people.csv -s people.yaml
+        hedgerow schema check people.csv -s people.yaml --private misfits.html --ledger people.ledger
+    """
     from hedgerow.errors import OptionError, counted, unread
     from hedgerow.schema import Schema
     from hedgerow.schema.presets import find
@@ -133,7 +153,8 @@ def check(
 
         say_what_is_torn(ledger)
         note_exact_access(ledger, "schema check --private: misfits per column")
-    write_misfits(source, declared, private)
+    with waiting("count misfits"):
+        write_misfits(source, declared, private)
     print(f"{private}: PRIVATE page with exact counts of misfits; do not publish it")
 
 
@@ -146,9 +167,13 @@ def _other_than(table: str | None) -> Callable[[Path], None] | None:
     return lambda path: refuse_as_public(path, table)
 
 
-@app.command("json-schema")
+@command(app, "json-schema")
 def json_schema() -> None:
-    """Print a JSON Schema of the format, for editors."""
+    """Print a JSON Schema of the format, for editors.
+
+    Examples:
+        hedgerow schema json-schema
+    """
     import json
 
     from hedgerow.schema import Schema

@@ -35,10 +35,14 @@ def studio(
     idle: Annotated[str, typer.Option(help="End when nobody was there for so long, for example 30m or 8h.")] = "60m",
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address, and open nothing.")] = False,
 ) -> None:
-    """Open a page in your browser that leads from a table to a published folder, and shows every command.
+    """Go from a table to a published folder on a page in your browser.
 
-    The page is on this machine alone, unless --listen says otherwise (in a container). The printed address lets one
-    browser in, once; Ctrl-C ends the studio.
+    Every step shows the command that does the same. The page is on this machine alone, unless --listen says
+    otherwise (in a container). The printed address lets one browser in, once; Ctrl-C ends the studio.
+
+    Examples:
+        hedgerow studio people.csv
+        hedgerow studio people.csv -s people.yaml --ledger people.ledger --no-browser
     """
     from hedgerow.studio.project import Project
     from hedgerow.studio.server import Serving, check_door, opener, refuse_without_extra

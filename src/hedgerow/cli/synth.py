@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hedgerow.cli.doubts import warn
+from hedgerow.cli.ends import say_next
 from hedgerow.cli.options import (
     AllowColumn,
     Delta,
@@ -135,7 +136,16 @@ def synth(
     quiet: Quiet = False,
     allow_column: AllowColumn = None,
 ) -> None:
-    """Make a synthetic table and its release from a private table."""
+    """Make a synthetic table and its release from a private table.
+
+    What can be refused is refused before a row is read; what is spent is debited before anything is counted. A run that
+    was stopped goes on with --resume, and pays nothing twice.
+
+    Examples:
+        hedgerow synth people.csv -s people.yaml -e 1 -o synthetic.csv --dry-run
+        hedgerow synth people.csv -s people.yaml -e 1 -o synthetic.csv --ledger people.ledger --report synthetic.html
+        hedgerow synth people.csv -s people.yaml -e 0.3,1 -m mst -o grid.parquet
+    """
     from hedgerow.budget.amounts import Budget
     from hedgerow.methods import DEFAULT
     from hedgerow.private.discovery import SHARE_OF_QUALITY
@@ -268,6 +278,8 @@ def _make(checked: Checked, files: Outputs, claim: Claim, as_json: bool, quiet: 
         _hint("whether the table is the same was not checked; answers that were paid for before are used as they are.")
     if files.tables:
         _make_tables(made, files, request, progress, as_json)
+        if not as_json:
+            _next(request, files, made, quiet)
         return
     with progress.phase("draw rows"), _paid_release(files.sampling(request.seed)), writing(files.table):
         warning = " ".join(made.certificate.statements()) if made.certificate.void else None
@@ -295,6 +307,7 @@ def _make(checked: Checked, files: Outputs, claim: Claim, as_json: bool, quiet: 
         print(json.dumps(report))
     else:
         _summary(request, files, report, made)
+        _next(request, files, made, quiet)
 
 
 def _make_tables(made: Release, files: Outputs, request: Request, progress: TerminalProgress, as_json: bool) -> None:
@@ -425,6 +438,15 @@ def _summary(request: Request, files: Outputs, report: dict[str, Any], made: Rel
         _hint("at this ε most of the counts are noise: expect little of the table. A larger ε, or fewer values, helps.")
     if files.rows is not None:
         _hint("--rows is published with the table; never type in the true number of private rows.")
+
+
+def _next(request: Request, files: Outputs, made: Release, quiet: bool) -> None:
+    """How close is it, and how is it published."""
+    names = request.schema if isinstance(request.schema, tuple) else (request.schema,)
+    schema = [word for each in names for word in ("-s", each)]
+    say_next(quiet, "evaluate", request.table, files.table, *schema, why="PRIVATE: compares with the real rows")
+    if not made.certificate.void and not files.tables:
+        say_next(quiet, "publish", files.release, "--table", files.table, "-o", "published")
 
 
 def mostly_noise(made: Release) -> bool:

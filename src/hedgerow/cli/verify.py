@@ -11,7 +11,9 @@ from typing import Annotated, Any
 
 import typer
 
-from hedgerow.cli.options import AllowColumn, AllowModel, Json, ModelMemory, size
+from hedgerow.cli.ends import say_next
+from hedgerow.cli.options import AllowColumn, AllowModel, Json, ModelMemory, Quiet, size
+from hedgerow.cli.progress import waiting
 
 
 def verify(
@@ -24,13 +26,20 @@ def verify(
     key: Annotated[str | None, typer.Option(help="Ed25519 public key (hex) that must have signed it.")] = None,
     ledger: Annotated[Path | None, typer.Option(help="The dataset's ledger, which must hold its record.")] = None,
     json_: Json = False,
+    quiet: Quiet = False,
     max_memory: ModelMemory = "8GB",
     allow_model: AllowModel = None,
     allow_column: AllowColumn = None,
 ) -> None:
-    """Recompute the guarantee of a release from its certificate, independently of the run that made it.
+    """Recompute the guarantee of a release from its certificate.
 
-    Says line by line what was confirmed, and exits with 2 at the first thing that was not.
+    Independently of the run that made it. Says line by line what was confirmed, and exits with 2 at the first thing
+    that was not.
+
+    Examples:
+        hedgerow verify synthetic.release
+        hedgerow verify synthetic.release --ledger people.ledger --json
+        hedgerow verify published
     """
     from hedgerow.errors import ReleaseError, visible
     from hedgerow.private.ledger import confirm_entry
@@ -43,21 +52,23 @@ def verify(
     trust = Trust(tuple(allow_model or ()), size(max_memory), tuple(allow_column or ()))
     doubt = None
     found: Any
-    if os.path.isdir(release):
-        found, confirmed, signer, doubt = folder.verify(release, trust)
-    elif release.suffix == ".json":
-        found, confirmed = confirmation.verify(confirmation.read(release))
-        signer = None
-    else:
-        found, confirmed = verify_file(release, **trust._asdict())
-        signer = found.signer
+    with waiting("check", quiet):
+        if os.path.isdir(release):
+            found, confirmed, signer, doubt = folder.verify(release, trust)
+        elif release.suffix == ".json":
+            found, confirmed = confirmation.verify(confirmation.read(release))
+            signer = None
+        else:
+            found, confirmed = verify_file(release, **trust._asdict())
+            signer = found.signer
     if ledger is not None:
         confirmed.append(confirm_entry(ledger, found.certificate.ledger))
     if key is not None and signer != key.lower():
         signed = f"signed by {signer}, not by {key}" if signer else "not signed"
         raise ReleaseError("not-signed", f'"{release}" is {signed}.')
     if found.certificate.guarantee and importlib.util.find_spec("dp_accounting"):
-        epsilon = second_opinion(found.certificate)
+        with waiting("ask another accountant", quiet):
+            epsilon = second_opinion(found.certificate)
         stated = found.certificate.guarantee.epsilon
         if epsilon is not None:
             if epsilon > stated * (1 + OPINION):
@@ -85,3 +96,6 @@ def verify(
         raise ReleaseError("no-guarantee", f'"{release}" is intact, but it carries no privacy guarantee.')
     if doubt is not None:
         raise doubt
+    if not json_ and release.suffix != ".json" and not os.path.isdir(release):
+        say_next(quiet, "sample", release, "-o", "more.csv", why="rows cost nothing")
+        say_next(quiet, "ask", release, "SELECT COUNT(*) FROM people", why="neither do answers")

@@ -10,7 +10,6 @@ and arrays with an axis for each. Nothing here sees data.
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
@@ -22,6 +21,7 @@ from hedgerow.coded.domain import Counts, Domain, IntArray, Marginal, Support
 from hedgerow.coded.measurement import Measurement
 from hedgerow.coded.query import InteractionQuery, MarginalQuery
 from hedgerow.errors import HedgerowError
+from hedgerow.markup import joined, listed, tag
 from hedgerow.models.conditioning import Factor
 from hedgerow.models.graphical import estimation, mirror, proximal
 from hedgerow.models.graphical.junction import Plan, plan
@@ -157,14 +157,9 @@ class Fitted:
         return f"Fitted({{{columns}}}, {len(self.cliques)} cliques, total={self.total:g}, loss={self.loss:g})"
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{html.escape(' × '.join(clique))}</td><td>{factor.size:,}</td></tr>"
-            for clique, factor in self.factors().items()
-        )
-        return (
-            f"<p>{len(self.domain)} columns, {self.total:,.0f} rows, loss {self.loss:.4g}</p>"
-            f"<table><thead><tr><th>clique</th><th>cells</th></tr></thead><tbody>{rows}</tbody></table>"
-        )
+        rows = ((" × ".join(clique), f"{factor.size:,}") for clique, factor in self.factors().items())
+        about = f"{len(self.domain)} columns, {self.total:,.0f} rows, loss {self.loss:.4g}"
+        return joined(tag("p", about), listed(("clique", "cells"), rows))
 
     def __getstate__(self) -> dict[str, Any]:
         sizes = [(attribute.name, attribute.size) for attribute in self.model.domain]
@@ -193,12 +188,21 @@ def fit(
 ) -> Fitted:
     """The distribution of largest entropy among those that explain noisy answers best.
 
-    `domain` names the columns and their sizes. `zeros` maps sets of columns to masks that are true where no row can be
-    (an axis for each column, in the order given). With `prior`, answers are followed only as far as their noise allows,
-    `strength` times as little as by default, and the total is the prior's; `start` only shortens the search. `loss` is
-    "squares" (½ Σ ((answer − value)/std)², the likelihood of Gaussian noise), "absolute" (Σ |answer − value|/std), or a
-    function of the marginals of `cliques` that returns its value and gradients, and then there are no measurements.
-    `total` is estimated from the answers unless given.
+    Args:
+        domain: The columns and their sizes.
+        measurements: Noisy answers: `hedgerow.noisy`, or `Release.measurements`.
+        zeros: Masks by sets of columns, true where no row can be (an axis for each column, in the order given).
+        prior: A model to stay near: answers are followed only as far as their noise allows, and the total is the
+            prior's.
+        strength: How much more than by default the prior is believed.
+        start: A model to begin the search from, which only shortens it.
+        total: The number of rows; estimated from the answers unless given.
+        loss: "squares" (½ Σ ((answer − value)/std)², the likelihood of Gaussian noise), "absolute"
+            (Σ |answer − value|/std), or a function of the marginals of `cliques` that returns its value and gradients;
+            then there are no measurements.
+        cliques: The marginals that a loss of your own is a function of.
+        trace: Whether the loss of every step is kept, as `trace`.
+        limits: Bytes of memory; a model beyond them is refused with its size.
     """
     coded = Domain.of(domain)
     support = {

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hedgerow.pages.markup import Content, Markup, tag
+from hedgerow.markup import Content, Markup, tag
 
 CHARACTER, CAPITAL = 6.6, 8.2
 """Widths of a small letter and of a capital of the charts' font, about."""

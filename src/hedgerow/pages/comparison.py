@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hedgerow.errors import counted
+from hedgerow.markup import Content, Markup, joined, tag
 from hedgerow.pages.charts import Spread, curves, scatter
-from hedgerow.pages.markup import Content, Markup, joined, tag
 from hedgerow.pages.shell import contents, folded, private_page, section, table, tabs
 
 Row = Mapping[str, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hedgerow.errors import counted
-from hedgerow.pages.markup import Markup, joined, tag
+from hedgerow.markup import Markup, joined, tag
 from hedgerow.pages.shell import folded, table
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from hedgerow.coded.domain import Counts
+from hedgerow.markup import Markup
 from hedgerow.pages.charts import Bar, columns_of_bars, rows_of_bars
-from hedgerow.pages.markup import Markup
 
 MOST_NAMED = 14
 MOST_COLUMNS = 48

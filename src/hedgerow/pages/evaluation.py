@@ -9,9 +9,9 @@ import numpy as np
 
 from hedgerow.coded.domain import Counts
 from hedgerow.errors import counted, listing
+from hedgerow.markup import Content, Markup, joined, tag
 from hedgerow.pages.charts import MADE, REAL, Bar, heat_map, key, rows_of_bars
 from hedgerow.pages.distributions import Distribution
-from hedgerow.pages.markup import Content, Markup, joined, tag
 from hedgerow.pages.shell import contents, folded, private_page, section, table, tabs
 from hedgerow.pages.values import (
     NumberView,

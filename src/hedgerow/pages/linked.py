@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hedgerow.errors import counted
+from hedgerow.markup import Content, Markup, joined, tag
 from hedgerow.pages.charts import MADE, REAL, key
 from hedgerow.pages.distributions import Distribution
-from hedgerow.pages.markup import Content, Markup, joined, tag
 from hedgerow.pages.shell import contents, folded, private_page, section, table
 
 MOST_LISTED = 50

@@ -15,11 +15,11 @@ from hedgerow.coded.domain import Counts
 from hedgerow.coded.measurement import Measurement
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import counted, listing
+from hedgerow.markup import Content, Markup, joined, tag
 from hedgerow.models.rows import Recounted
 from hedgerow.pages.charts import MADE, REAL, colour, key, stacked
 from hedgerow.pages.cuts import cut_columns, cuts
 from hedgerow.pages.distributions import MOST_CODES, Distribution
-from hedgerow.pages.markup import Content, Markup, joined, tag
 from hedgerow.pages.shell import contents, folded, public_page, section, table
 from hedgerow.pages.uses import uses
 from hedgerow.release.certificate import share_of_whole

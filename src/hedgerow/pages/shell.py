@@ -12,7 +12,7 @@ from functools import cache
 from importlib import resources
 
 from hedgerow import __version__
-from hedgerow.pages.markup import Content, Markup, joined, tag
+from hedgerow.markup import Content, Markup, joined, tag
 
 PRIVATE = "PRIVATE: computed from real rows, without noise. Do not publish."
 

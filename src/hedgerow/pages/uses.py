@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.errors import counted, listing
+from hedgerow.markup import Content, Markup, joined, tag
 from hedgerow.pages.charts import heat_map
-from hedgerow.pages.markup import Content, Markup, joined, tag
 from hedgerow.pages.shell import folded, table
 from hedgerow.schema.links import rows_of
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from hedgerow.markup import Markup, joined, tag
 from hedgerow.pages.charts import MADE, REAL, key
 from hedgerow.pages.distributions import Distribution
-from hedgerow.pages.markup import Markup, joined, tag
 from hedgerow.pages.shell import folded, table
 
 ROWS_AT_ONCE = 15

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from hedgerow.errors import visible
-from hedgerow.pages.markup import Markup, joined, tag
+from hedgerow.markup import Markup, joined, tag
 from hedgerow.pages.shell import table
 
 _SIGNS = re.compile(r"([\\`*_\[\]<>|~&])")

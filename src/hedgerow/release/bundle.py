@@ -24,6 +24,7 @@ from hedgerow.coded.joining import Join
 from hedgerow.coded.measurement import Answer, Measurement, Noise
 from hedgerow.coded.query import InteractionQuery, MarginalQuery, Measurable, TreeQuery
 from hedgerow.errors import OptionError, ReleaseError, listing, suggestion
+from hedgerow.markup import Markup, joined, listed
 from hedgerow.models import read as read_model
 from hedgerow.models import refuse_unreadable
 from hedgerow.models.interactions import in_counts
@@ -371,9 +372,11 @@ class Release:
         return self.sample()
 
     def to_pandas(self) -> Any:
+        """The rows of `table()` as a pandas frame."""
         return self.table().to_pandas()
 
     def to_polars(self) -> Any:
+        """The rows of `table()` as a polars frame."""
         import polars
 
         return polars.from_arrow(self.table())
@@ -442,6 +445,17 @@ class Release:
         from hedgerow.answers.asking import Asking
 
         return Asking(self)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what it promises, how good it is, what its columns may hold."""
+        about = [
+            ("guarantee", self.certificate.statements()[0]),
+            ("method", str(self.certificate.method.get("name", ""))),
+            ("rows", f"about {self.estimated_rows:,}, a noisy estimate"),
+        ]
+        if self.quality is not None and self.quality.mean_pair is not None:
+            about.append(("pairs of columns", f"{self.quality.mean_pair.said} from the private table, on average"))
+        return joined(listed(("a release", ""), about), Markup(self.schema._repr_html_()))
 
     # ------------------------------------------------------------ files
 

@@ -28,6 +28,7 @@ from hedgerow.budget.amounts import Amount, Budget, Currency
 from hedgerow.coded.measurement import Answer, Measurement
 from hedgerow.curator import PRINTED
 from hedgerow.errors import HedgerowError, ReleaseError, counted
+from hedgerow.markup import joined, listed, tag
 from hedgerow.release import editions
 from hedgerow.schema.fits import looked_at
 from hedgerow.schema.subgroups import subgroup_queries
@@ -167,6 +168,16 @@ class Certificate:
             )
         said += [f"Unprotected: {quantity}." for quantity in self.unprotected]
         return [*said, *self.notes, *self.budget.doubts()]
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what holds, and every access with its noise and its part of the budget."""
+        counts = Counter((each.purpose, each.mechanism) for each in self.charges)
+        parts = dict.fromkeys(counts, 0.0)
+        for each in self.charges:
+            parts[each.purpose, each.mechanism] += share_of_whole(each, self)
+        rows = [(*kind, f"{number:,}", f"{parts[kind]:.1%}") for kind, number in counts.items()]
+        said = tag("ul", *(tag("li", each) for each in self.statements()))
+        return joined(said, listed(("accesses for", "mechanism", "how many", "of the budget"), rows))
 
     def to_json(self) -> dict[str, Any]:
         given = self.guarantee

@@ -22,10 +22,10 @@ from typing import NamedTuple
 from hedgerow.budget.accounting import whole
 from hedgerow.budget.amounts import Budget
 from hedgerow.errors import OptionError
+from hedgerow.markup import Markup
 from hedgerow.methods.hedge import FEW_CODES, MOST_PICKS_FACTOR, Hedge
 from hedgerow.methods.shared.blocks import FEWEST_BLOCKS
 from hedgerow.pages.charts import Spread, curves
-from hedgerow.pages.markup import Markup
 from hedgerow.private.discovery import SHARE_OF_QUALITY, Discoveries
 from hedgerow.schema import Schema
 

@@ -60,25 +60,44 @@ def synthesize(
 ) -> Release:
     """Make a release of a private table.
 
-    `table` is a path (CSV or other text, Parquet, Arrow, a folder of Parquet files, a workbook, a file of SPSS, Stata
-    or SAS), the URL of a table in a database (duckdb://FILE/TABLE, postgres://HOST/DATABASE/TABLE, spark://TABLE), a
-    pandas or polars frame, or anything with the Arrow C interface; so is `public`, a table with the same columns that
-    the user asserts to be public: it fills in groups with `allowed: public`, and methods may learn from it. `prior` is
-    the file of an earlier release: its rows stand where a public table would, and values and cuts that it discovered
-    are used again. `file` says how both tables are written, for example {"delimiter": ";", "decimal": ","}, and wins
-    over the schema's own `file`. `seed`
-    steers post-processing only; the privacy noise cannot be seeded, except by `unsafe_noise_seed`, which voids the
-    guarantee. Nothing is spent unless everything could be checked beforehand. A method's name means its defaults or,
-    with the schema `preset:NAME`, the options that the preset holds for it at this ε. `journal` names a file that keeps
-    the paid answers as they come; with `resume` the answers in it are used instead of new ones. Remove it when the
-    release is saved. One run at a time writes to it. Where clearly more values of a column than the schema's
-    `max_misfits` fit nothing declared, the run ends with a MisfitError after a small look, which stays paid for;
-    `allow_misfits` names columns that may. `rows` is how many will be drawn, where that is known beforehand
-    (never the true number): a method that needs the number for nothing else then spends nothing on it. `quality` is
-    the part of the budget that measures, when all else is done, how far the rows that are drawn by default are from the
-    private ones (`Release.quality`); 0 leaves it to the method. With `stay` the rows of a database are counted there
-    and do not come here. `ledger` is debited before
-    anything is counted, in its period of the name `period` or in the one that was opened last.
+    Nothing is spent unless everything could be checked beforehand. Where clearly more values of a column than the
+    schema's `max_misfits` fit nothing declared, the run ends with a MisfitError after a small look, which stays paid
+    for.
+
+    Args:
+        table: A path (CSV or other text, Parquet, Arrow, a folder of Parquet files, a workbook, a file of SPSS, Stata
+            or SAS), the URL of a table in a database (duckdb://FILE/TABLE, postgres://HOST/DATABASE/TABLE,
+            spark://TABLE), a pandas or polars frame, or anything with the Arrow C interface. Of linked tables a mapping
+            from their names, or a folder.
+        schema: What the columns may hold: a Schema, its file, or `preset:NAME`; of several names the first says what
+            the columns hold, and presets after it give it structure.
+        budget: (ε, δ) for this release.
+        method: A method, or the name of one. A name means its defaults or, with the schema `preset:NAME`, the options
+            that the preset holds for it at this ε.
+        file: How the tables are written, for example {"delimiter": ";", "decimal": ","}; it wins over the schema's own
+            `file`.
+        public: A table with the same columns that the user asserts to be public: it fills in groups with `allowed:
+            public`, and methods may learn from it.
+        prior: The file of an earlier release. Its rows stand where a public table would, and values and cuts that it
+            discovered are used again.
+        ledger: The dataset's lifetime budget, debited before anything is counted.
+        period: The ledger's period to debit; by default the one that was opened last.
+        limits: Bytes of memory, and seconds for what needs no data.
+        seed: Steers post-processing only. The privacy noise cannot be seeded.
+        progress: What is told of the run while it goes on.
+        unsafe_noise_seed: Seeds the noise, for tests and public benchmarks; voids the guarantee.
+        journal: A file that keeps the paid answers as they come, for one run at a time. Remove it when the release is
+            saved.
+        resume: Whether answers in the journal are used instead of new ones.
+        allow_misfits: Columns whose values need not fit what is declared.
+        rows: How many rows will be drawn, where that is known beforehand (never the true number): a method that needs
+            the number for nothing else then spends nothing on it.
+        quality: The part of the budget that measures, when all else is done, how far the rows that are drawn by default
+            are from the private ones (`Release.quality`); 0 leaves it to the method.
+        stay: Whether the rows of a database are counted there and do not come here.
+
+    Returns:
+        The release: model, noisy answers and certificate. All of it may be published.
     """
     request = Request(
         table=table,

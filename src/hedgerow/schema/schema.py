@@ -12,6 +12,7 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, PrivateAttr, ValidationError, model_validator
 
 from hedgerow.errors import Fault, OptionError, SchemaError, TableError, listing, suggestion
+from hedgerow.markup import joined, listed, tag
 from hedgerow.schema.calendar import DAY, CalendarColumn
 from hedgerow.schema.column import Column, plain_value
 from hedgerow.schema.contest import is_parameters, schema_of
@@ -49,6 +50,10 @@ ACCEPTABLE = ("columns", "pairs", "worst_pair", "workload", "worst_subgroup")
 and of the worst subgroup."""
 MOST_CODES = 1 << 26
 """Values and bins of all columns together."""
+MOST_SHOWN = 200
+"""Columns in a notebook."""
+MOST_LETTERS = 160
+"""Of a declaration in a notebook."""
 
 
 class Schema(BaseModel):
@@ -452,6 +457,15 @@ class Schema(BaseModel):
         """A JSON Schema of the format, for editors."""
         return editor_schema(cls.model_json_schema(), [kind.model_json_schema() for kind in INVENTED.values()])
 
+    def _repr_html_(self) -> str:
+        """For notebooks: what is declared of each column."""
+        declared = self.to_dict()
+        shown = [(name, *_shown(declared["columns"][name])) for name in self.names[:MOST_SHOWN]]
+        rest = len(self.names) - len(shown)
+        about = [f"{key}: {declared[key]}" for key in ("dataset", "person", "max_rows_per_person") if key in declared]
+        about += [f"and {rest:,} columns more"] if rest else []
+        return joined(tag("p", "; ".join(about)), listed(("column", "type", "may hold"), shown))
+
     @property
     def names(self) -> tuple[str, ...]:
         """All that `columns` declares, in order, invented columns among them."""
@@ -679,6 +693,12 @@ def _column_dict(column: Column) -> dict[str, Any]:
         if fields[name].is_required() or value != fields[name].default:
             data[name] = plain_value(value)
     return data
+
+
+def _shown(declared: Mapping[str, Any]) -> tuple[str, str]:
+    """A column's type and the rest of its declaration, in a line."""
+    said = ", ".join(f"{key}: {value}" for key, value in declared.items() if key != "type")
+    return str(declared["type"]), said if len(said) <= MOST_LETTERS else f"{said[:MOST_LETTERS]} …"
 
 
 def _is_size(value: Any) -> bool:

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 from urllib.parse import parse_qs
 
 from hedgerow.foreign import fault
-from hedgerow.pages.markup import tag
+from hedgerow.markup import tag
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import OptionError
-from hedgerow.pages.markup import tag
+from hedgerow.markup import tag
 from hedgerow.release.locks import opened
 from hedgerow.studio.app import Studio, application
 from hedgerow.studio.gate import ADDRESS, Gate

@@ -114,9 +114,12 @@ class Noisy:
 def noisy(columns: Sequence[str], values: npt.ArrayLike, std: npt.ArrayLike, query: Any = None) -> Noisy:
     """A noisy answer for `hedgerow.fit`: counts over `columns`, or `query` · counts, with the noise's `std`.
 
-    `values` may have an axis for each column, in any order of columns, or be flat (the last column runs fastest).
-    `query` is a matrix, dense or sparse, with a row for each value and a column for each cell. `std` is one number, or
-    one for each value.
+    Args:
+        columns: The columns, in the order of the axes of `values`.
+        values: An axis for each column, or flat (the last column runs fastest); with a query one number for each row
+            of it.
+        std: The standard deviation of the noise: one number, or one for each value.
+        query: A matrix, dense or sparse, with a row for each value and a column for each cell.
     """
     return Noisy(columns, values, std, query)
 

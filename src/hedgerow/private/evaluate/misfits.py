@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from hedgerow.errors import OptionError
-from hedgerow.pages.markup import Markup, tag
+from hedgerow.markup import Markup, tag
 from hedgerow.pages.shell import private_page, table
 from hedgerow.private.identity import Spelling
 from hedgerow.private.sources.source import by_person

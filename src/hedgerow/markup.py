@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from hedgerow.errors import visible
@@ -36,6 +36,13 @@ def tag(name: str, /, *content: Content, **attributes: str | float | bool | None
 def joined(*content: Content) -> Markup:
     """Pieces one after the other, each escaped unless it is markup already."""
     return Markup("".join(_escaped(piece) for piece in content))
+
+
+def listed(head: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "") -> Markup:
+    """A plain table, as a notebook shows it."""
+    top = tag("tr", *(tag("th", each) for each in head))
+    body = (tag("tr", *(tag("td", str(each)) for each in row)) for row in rows)
+    return tag("table", tag("caption", caption) if caption else "", tag("thead", top), tag("tbody", *body))
 
 
 def number(value: float, digits: int = 1) -> str:
