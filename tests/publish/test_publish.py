@@ -341,6 +341,12 @@ def test_answers_that_cannot_be_used_are_refused(answers, code):
 # ------------------------------------------------------------ templates and pages
 
 
+def test_a_table_without_words_in_its_header_keeps_its_first_row():
+    page = page_body("| | |\n|---|:-:|\n| a | b |\n| c | d |\n")
+    assert page.count("<th") == 3  # and <thead>
+    assert page.count("<td") == 4
+
+
 @given(st.text(st.characters(blacklist_categories=("Cs", "Cc"))))
 def test_a_fact_is_text_wherever_it_stands(fact):
     words = " ".join(fact.split())

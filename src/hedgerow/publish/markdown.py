@@ -17,7 +17,7 @@ _SIGNS = re.compile(r"([\\`*_\[\]<>|~&])")
 _LEADING = re.compile(r"^(\s*)([-+#])")
 _INLINE = re.compile(r"`([^`]+)`|\*\*(.+?)\*\*|\[([^\]]+)\]\(([^)\s]+)\)|\\(.)|([^`*\[\\]+|.)", re.DOTALL)
 _LINK = re.compile(r"https?://|[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$|#")
-_RULE = re.compile(r"\|[\s|:-]+\|")
+_RULE = re.compile(r"\|(\s*:?-+:?\s*\|)+")
 
 
 def escaped(text: str) -> str:

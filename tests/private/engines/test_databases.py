@@ -631,7 +631,7 @@ def test_workers_draw_rows_that_are_exchanged(spark):
         before = columns[name] = np.where(rng.random(20_000) < 0.5, before, rng.integers(0, 4, 20_000))
     schema = Schema.parse("columns: {" + ", ".join(f"{name}: {{type: code, size: 4}}" for name in columns) + "}")
     release = hr.synthesize(pa.table(columns), schema, hr.Budget(20.0, 1e-9), methods.build("hedge", {"size": 0.0001}))
-    assert release.model.kind == "adjusted"
+    assert release.model.kind in ("adjusted", "evened")
     drawn = release.to_spark(spark.session, BLOCK_ROWS + 5, seed=3)
     assert drawn.toArrow().cast(release.encoding.arrow_schema).equals(release.sample(BLOCK_ROWS + 5, seed=3))
 
