@@ -57,10 +57,17 @@ def confirm(
 
     The answer is noisy and costs `budget`, which adds to what the release cost; a ledger is debited before anything is
     counted, and stays debited whatever happens afterwards. The schema is the release's own: it says who a person is,
-    how many rows of one count, and what bounds numbers have. What has no bound is refused before anything is read.
+    how many rows of one count, and what bounds numbers have. What has no bound is refused before anything is read, and
+    so is a release without a guarantee: what it found stands in its schema, which the answer is published with.
     """
     schema = release.schema.with_file(file or {})
     with unread():
+        if release.certificate.void:
+            raise OptionError(
+                "confirm-without-guarantee",
+                f"the release has no guarantee ({release.certificate.void}), and its schema may hold what it found: an "
+                "answer with a certificate would publish that too. Hint: ask with a release that was paid for.",
+            )
         if schema.linked is not None:
             raise OptionError(
                 "not-of-linked-tables",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hedgerow.budget.amounts import Budget
-from hedgerow.errors import OptionError, suggestion, unread
+from hedgerow.errors import OptionError, SchemaError, listing, suggestion, unread
 from hedgerow.methods import DEFAULT, build
 from hedgerow.methods.choice import Choice
 from hedgerow.methods.method import Method
@@ -205,6 +205,7 @@ class Request:
         else:
             schema = Schema.load(self.schema, lambda path: refuse_as_public(path, self.table))
         schema = schema.with_file(self.file)
+        _refuse_discovered(schema)
         prior = None if self.prior is None else self._prior(self.prior)
         if prior is not None:
             schema = schema.with_bought(prior.release.schema)
@@ -377,6 +378,17 @@ class Checked:
             asked.allow_misfits,
             asked.quality,
             self.prior,
+        )
+
+
+def _refuse_discovered(schema: Schema) -> None:
+    """What another release found is neither declared nor paid for here; a certificate would say that it was both."""
+    if schema.discovered:
+        raise SchemaError(
+            "discovered-elsewhere",
+            f"the schema is that of a release, which discovered the domain of {listing(schema.discovered)}: this run "
+            "would neither declare it nor pay for it. Hint: give the schema as it was before, and the release as "
+            "--prior, which uses its cuts again and says so.",
         )
 
 
