@@ -552,7 +552,6 @@ def test_what_only_duckdb_can_hold(duckdb):
             "make_timestamp_ns(row // 2) as fine, case when row < 3 then 'Ann' else 'ann' end as name, "
             "(row // 2)::tinyint as tiny, row > 2 as flag from people"
         )
-        connection.execute("alter table people alter name type varchar collate nocase")
     for name, persons in {"huge": 3, "key": 5, "name": 2, "tiny": 3}.items():
         here = kept(url, 1, HERE, name)
         assert len(here) == persons
@@ -560,6 +559,41 @@ def test_what_only_duckdb_can_hold(duckdb):
     assert len(kept(url, 1, HERE, "fine")) == 3
     with refused("person-type"):
         kept(url, 1, HERE, "flag")
+
+
+@pytest.mark.parametrize("collation", ["nocase", "noaccent", "nfc", "de", "icu_noaccent", "C"])
+@pytest.mark.parametrize("stay", [HERE, IN_PLACE])
+def test_whom_duckdb_takes_for_one_is_never_two(duckdb, collation, stay):
+    """Where a column's collation holds two ids equal, its keeper counts one person and we would count two."""
+    names = {"Ann": "ann", "Zoé": "Zoe\u0301", "Max": "M\u00e1x"}
+    url = duckdb.install(pa.table({"id": [*names, *names.values()], "row": range(6)}))
+    with duckdb.driver.connect(url.removeprefix("duckdb://").removesuffix("/people")) as connection:
+        connection.execute(f"alter table people alter id type varchar collate {collation}")
+        connection.execute("create view seen as select id, row from people")
+        (persons,) = connection.execute("select count(*) from (select id from people group by id)").fetchone()
+        equal = connection.execute("select count(*) from people a join people b on a.id = b.id").fetchone()[0] > 6
+    for place in (url, url.replace("/people", "/seen")):
+        if equal:
+            with refused("person-collation"):
+                kept(place, 1, stay)
+        else:
+            assert len(kept(place, 1, stay)) == persons == 6
+
+
+@pytest.mark.engines
+def test_whom_spark_takes_for_one_is_never_two(spark):
+    url = spark.install(pa.table({"id": ["Ann", "ann"], "row": [0, 1]}))
+    place = url.removeprefix("spark://")
+    for collation, equal in (("UTF8_LCASE", True), ("UNICODE_CI", True), ("UTF8_BINARY", False)):
+        spark.session.sql(
+            f"create or replace temp view whom as select collate(id, '{collation}') as id, row from parquet.`{place}`"
+        )
+        for stay in (HERE, IN_PLACE):
+            if equal:
+                with refused("person-collation"):
+                    kept("spark://whom", 1, stay)
+            else:
+                assert len(kept("spark://whom", 1, stay)) == 2
 
 
 def test_what_stays_in_a_database_is_refused_before_anything_is_spent(duckdb, tmp_path):

@@ -13,8 +13,9 @@ spelling, either could move the other's rows. So an id is spelled by what it is,
 | UUIDs                                         | they are equal                                | their text       |
 | bytes of a fixed length                       | they are equal                                | those bytes      |
 
-Text is what is written: "7", "7.0" and "007" in a CSV file are three texts, "Ann" and "ann" two, whatever a collation
-holds equal. Null, NaN and text of nothing but spaces name nobody.
+Text is what is written: "7", "7.0" and "007" in a CSV file are three texts, "Ann" and "ann" two. A column of a database
+whose collation holds such texts equal is refused: its keeper would count one person, and we two. Null, NaN and text of
+nothing but spaces name nobody.
 
 Ids of different lines of the table cannot be compared ("7" and 7; a local time and an instant), so a column that holds
 both in different files is refused. So is a type that is not in the table, booleans among them, and a floating-point

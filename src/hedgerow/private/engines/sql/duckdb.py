@@ -12,6 +12,9 @@ from hedgerow.errors import TableError
 from hedgerow.private.engines.sql.database import Database
 from hedgerow.private.engines.sql.spill import SpillFolder
 
+_ALIKE = (("a", "A"), ("e", "é"), ("é", "e\u0301"), ("a", "a\u00ad"), ("a", "a "), ("ss", "ß"))
+"""Texts that are written differently, and that some collation holds equal."""
+
 
 class DuckDB(Database):
     """The file is attached to a database in memory, for reading only; what does not fit goes to a folder of our own."""
@@ -40,6 +43,12 @@ class DuckDB(Database):
 
     def exact(self, text: Any) -> Any:
         return _encode(text)
+
+    def _compared_as_written(self, column: str) -> bool:
+        """Not so under most collations. No catalogue tells of them, so an empty selection is asked how it compares."""
+        nothing = self._backend.compile(self._given.select(text=self._given[column]).filter(False))
+        alike = f"SELECT coalesce((SELECT any_value(text)::VARCHAR FROM ({nothing})), ?) = ?"
+        return not any(self._backend.con.execute(alike, pair).fetchone()[0] for pair in _ALIKE)
 
     def _reason(self, error: Exception) -> str | None:
         if isinstance(error, duckdb.CatalogException | duckdb.BinderException):

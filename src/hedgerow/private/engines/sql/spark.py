@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")  # of what pyspark itself will do one day
 _FEW = 1 << 17
+_AS_WRITTEN = "UTF8_BINARY"
 _BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -60,6 +61,11 @@ class Spark(Database):
 
     def exact(self, text: Any) -> Any:
         return text.cast("binary")  # as they lie there: encode() would put one sign for all that is not UTF-8
+
+    def _compared_as_written(self, column: str) -> bool:
+        """Not so under other collations than that of bytes, which Spark has from its version 4 on."""
+        kind = self._session.sql(self._backend.compile(self._given.select(column))).schema[0].dataType
+        return getattr(kind, "collation", _AS_WRITTEN) == _AS_WRITTEN
 
     def tally(self, table: Any, cells: Sequence[Any]) -> Any:
         """One scan: every row is repeated for each of its numbers."""
