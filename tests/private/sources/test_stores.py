@@ -113,6 +113,31 @@ def test_folders_say_what_their_names_say_in_a_bucket_and_here(bucket, tmp_path)
         assert only["site"].to_pylist() == ["a/b"] * 3 + [None] * 2
 
 
+def test_no_message_names_what_folders_say_of_rows(bucket, tmp_path, monkeypatch):
+    """A folder `disease=…` is a value of a column: a message about a file in it is about the file."""
+    for name in ("name=CANARY-1", "name=CANARY-2"):
+        (tmp_path / name).mkdir()
+        pq.write_table(ages(), tmp_path / name / "part.parquet")
+        bucket(f"told/{name}/part.parquet", as_parquet(ages()))
+    for table, damage in (
+        (str(tmp_path), lambda data: (tmp_path / "name=CANARY-2" / "part.parquet").write_bytes(data)),
+        ("s3://people/told", lambda data: bucket("told/name=CANARY-2/part.parquet", data)),
+    ):
+        source = open_source(table)
+        whole = as_parquet(ages())
+        damage(whole[:4] + bytes(len(whole) - 12) + whole[-8:])
+        with pytest.raises(hr.HedgerowError) as changed:
+            list(source.batches(("age",)))
+        with pytest.raises(hr.HedgerowError) as damaged:
+            open_source(table)
+        damage(as_parquet(pa.table({"old": [1]})))
+        with refused("files-differ") as differing:
+            open_source(table)
+        for error in (changed, damaged, differing):
+            assert "CANARY" not in str(error.value), error.value
+            assert "part.parquet" in str(error.value)
+
+
 @pytest.mark.parametrize("folders", [("year=2023", "month=1"), ("age=3", "age=4")])
 def test_folders_that_say_different_things_or_what_files_say_themselves_are_no_columns(tmp_path, folders):
     for name in folders:

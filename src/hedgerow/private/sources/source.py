@@ -422,6 +422,7 @@ class ParquetSource:
     """
 
     def __init__(self, path: Path | str, files: Sequence[Path | Stored]):
+        self._path = path
         self._what = f'the table "{path}"'
         self._files = files
         names = self._names(files[0])
@@ -436,10 +437,13 @@ class ParquetSource:
                     f'the files of {self._what} differ in their columns: "{files[0].name}", "{file.name}".',
                 )
 
-    @staticmethod
-    def _names(file: Path | Stored) -> list[str]:
-        with _open_parquet(file) as parquet:
+    def _names(self, file: Path | Stored) -> list[str]:
+        with _open_parquet(file, self._called(file)) as parquet:
             return list(parquet.schema_arrow.names)
+
+    def _called(self, file: Path | Stored) -> str:
+        """A file of the table; folders on the way to it are named after what rows hold, so they are left out."""
+        return self._what if str(file) == str(self._path) else f'the file "{file.name}" of {self._what}'
 
     def header(self) -> tuple[str, ...]:
         return self._header
@@ -449,12 +453,13 @@ class ParquetSource:
         files = zip(self._files, self._told, strict=True)
         return (batch for file, told in files for batch in self._of_file(file, wanted, told))
 
-    @staticmethod
-    def _of_file(file: Path | Stored, wanted: list[str], told: Mapping[str, str | None]) -> Iterator[pa.RecordBatch]:
+    def _of_file(
+        self, file: Path | Stored, wanted: list[str], told: Mapping[str, str | None]
+    ) -> Iterator[pa.RecordBatch]:
         own = [name for name in wanted if name not in told]
-        with _open_parquet(file) as parquet:
+        with _open_parquet(file, self._called(file)) as parquet:
             for batch in parquet.iter_batches(BATCH_ROWS, columns=own, use_threads=False):
-                checked = validated(batch.select(own), f'the table "{file}"')
+                checked = validated(batch.select(own), self._called(file))
                 if told:
                     arrays = [
                         pa.repeat(pa.scalar(told[name], pa.string()), batch.num_rows)
@@ -476,13 +481,13 @@ _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
 @contextmanager
-def _open_parquet(file: Path | Stored) -> Iterator[Any]:
+def _open_parquet(file: Path | Stored, what: str) -> Iterator[Any]:
     """A Parquet file that is read page by page, never a whole column at once."""
     from pyarrow import parquet
 
     far = isinstance(file, Stored)
     how = {"buffer_size": 1 << (22 if far else 20), "pre_buffer": False, "page_checksum_verification": True}
-    with _reading(f'the table "{file}"'), _bytes_of(file) as given, parquet.ParquetFile(given, **how) as opened:
+    with _reading(what), _bytes_of(file) as given, parquet.ParquetFile(given, **how) as opened:
         yield opened
 
 

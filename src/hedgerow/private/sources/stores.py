@@ -60,8 +60,10 @@ class _Refused(OSError):
 class Stored:
     """A file in a store, or a folder of them. Every opening sees what the first one saw, or is refused."""
 
-    def __init__(self, url: str):
+    def __init__(self, url: str, within: str = ""):
         self.url = url
+        self._within = within
+        """The URL of the folder that is the table, where this is one of its files."""
         parts = urlsplit(url)
         if parts.query or parts.fragment or parts.password is not None or "?" in url:
             raise TableError(
@@ -76,7 +78,8 @@ class Stored:
 
     @property
     def what(self) -> str:
-        return f'the table "{self.url}"'
+        """As messages call it; folders on the way to a file are named after what rows hold, so they are left out."""
+        return f'the file "{self.name}" of the table "{self._within}"' if self._within else f'the table "{self.url}"'
 
     @property
     def name(self) -> str:
@@ -97,7 +100,7 @@ class Stored:
     def files(self) -> list[tuple[str, Stored]]:
         """The files of a folder with their paths in it, in the order of those."""
         with _asking(self.what):
-            return [(path, Stored(f"{self.url.rstrip('/')}/{path}")) for path in self._store.below()]
+            return [(path, Stored(f"{self.url.rstrip('/')}/{path}", self.url)) for path in self._store.below()]
 
     def stream(self, packed: str | None) -> Any:
         """From the beginning to the end."""
