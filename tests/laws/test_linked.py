@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 import hedgerow
@@ -26,6 +28,7 @@ from hedgerow.release import linked
 from hedgerow.release.bundle import Release, verify
 from hedgerow.release.linked import LinkedRelease
 from hedgerow.run import Run
+from refusals import refused
 
 SCHEMA = """
 dataset: houses
@@ -145,6 +148,61 @@ def test_rows_that_hang_on_nothing_change_nothing() -> None:
     assert max(asked) == 0
     unlinked: Tables = {"persons": [(None, None, "f", 3)] * 5, "visits": [(None, "2020-01-01", "long")] * 5}
     assert max(replayed("hedge", unlinked, Budget(2.0, 1e-6)).ratios) == 0
+
+
+ODD = {
+    "bytes that are no text": pa.array([b"\xff1", b"\xff2", None]),
+    "bytes of a fixed length": pa.array([b"\xff1", b"\xff2", None], pa.binary(2)),
+    "bytes in views": pa.array([b"\xff1", b"\xff2", None], pa.binary_view()),
+    "text in views": pa.array(["f", "m", None], pa.string_view()),
+    "codes of bytes": pa.array([b"\xff1", b"\xff2", None]).dictionary_encode(),
+    "codes of large text": pa.array(["f", "m", None], pa.large_string()).dictionary_encode(),
+    "runs": pc.run_end_encode(pa.array(["f", "m", None])),
+    "numbers": pa.array([1.5, float("nan"), None]),
+    "moments": pa.array([0, 2**62, None]).view(pa.timestamp("s", "Asia/Tokyo")),
+    "nothing": pa.nulls(3),
+}
+
+
+THREE: Tables = {
+    "houses": [("a", 1), ("b", 2), ("c", 3)],
+    "persons": [("p", "a", "f", 1), ("q", "b", "m", 2), ("r", "c", "f", 3)],
+    "visits": [("p", "2020-01-01", "long"), ("q", "2020-01-02", "long"), ("r", "2020-01-03", "long")],
+}
+
+
+def persons_of(tables: dict[str, pa.Table], given: pa.Array, *columns: str) -> int:
+    """How many persons are counted where some columns hold what is given."""
+    for each in columns:
+        name, _, column = each.partition(".")
+        tables[name] = tables[name].set_column(tables[name].column_names.index(column), column, given)
+    schema = Schema.parse(SCHEMA)
+    encoding = schema.with_stand_ins().with_histories().encoding()
+    engine = open_tables(tables, schema, bounding_key=b"key")
+    engine.prepare(encoding)
+    (found,) = engine.count([MarginalQuery(encoding.domain, ("persons.age",))])
+    return int(found.opened().sum()) // schema.max_rows_per_person  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_whatever_a_column_holds_the_tables_are_read(kind: str) -> None:
+    """Bytes that are no text ended the run with an error of ours, be they in one row alone; so did views of text."""
+    for column in ("houses.region", "persons.sex", "visits.day", "visits.kind"):
+        assert persons_of(frames(THREE), ODD[kind], column) == 3
+    if kind not in ("numbers", "nothing", "moments"):  # of the others two are ids
+        assert persons_of(frames(THREE), ODD[kind], "houses.id", "persons.house") == 2
+        assert persons_of(frames(THREE), ODD[kind], "persons.pid", "visits.person") == 3
+
+
+def test_files_that_hold_a_column_in_several_types_are_refused(tmp_path: Any) -> None:
+    for name, table in frames(made(3, 0)).items():
+        (tmp_path / name).mkdir()
+        pq.write_table(table, tmp_path / name / "1.parquet")
+    large = frames(made(3, 0))["houses"].set_column(0, "id", pa.array(["x"] * 3, pa.large_string()))
+    pq.write_table(large, tmp_path / "houses" / "2.parquet")
+    schema = Schema.parse(SCHEMA)
+    with refused("mixed-types", "houses", "id"):
+        open_tables(tmp_path, schema).prepare(schema.encoding())
 
 
 def test_a_mutant_that_bounds_after_joining_is_caught() -> None:

@@ -158,3 +158,28 @@ def test_a_table_that_cannot_be_read_is_refused_before_a_discovery_is_paid_for(h
 def test_a_reader_that_can_be_read_once_is_enough():
     reader = table(200).to_reader()
     assert hr.synthesize(reader, hr.Schema.parse(SCHEMA), hr.Budget(1.0)).guarantee is not None
+
+
+TEXTS = {
+    "text": pa.array(["v", "w", "7"]),
+    "large": pa.array(["v", "w", "7"], pa.large_string()),
+    "view": pa.array(["v", "w", "7"], pa.string_view()),
+    "coded": pa.array(["v", "w", "7"], pa.large_string()).dictionary_encode(),
+    "bytes": pa.array([b"v", b"w", b"7"]),
+    "numbers": pa.array([7, 7, 7]),
+}
+
+
+@pytest.mark.parametrize("first", TEXTS)
+@pytest.mark.parametrize("second", TEXTS)
+def test_files_that_hold_text_in_several_ways_are_one_column(first, second):
+    """Batches of other types met after the charge, and the run ended in an error of ours."""
+    holders = Holders()
+    schema = hr.Schema.parse("columns: {city: {type: category, values: private}}")
+    for people, name in ((["a", "b", "c"], first), (["d", "e", "f"], second)):
+        holders.add(schema.open_values("city", TEXTS[name]), pa.array(people))
+    expected = {"v": 0, "w": 0, "7": 0}
+    for name in (first, second):
+        for value in ("7", "7", "7") if name == "numbers" else ("v", "w", "7"):
+            expected[value] += 1
+    assert holders.per_value(1, b"key") == {value: count for value, count in expected.items() if count}

@@ -247,3 +247,13 @@ def test_the_command_line_shows_both_keeps_it_and_takes_back_nothing(hedgerow, p
     assert hedgerow("ask", "out.release", text, "--confirm", "people.parquet").refusal == "confirm-options"
     assert hedgerow("ask", "out.release", text, "--confirm", "nowhere.csv", "-e", 1).code == 2
     assert hedgerow("verify", "people.yaml").code == 2
+
+
+def test_a_truth_that_is_written_as_a_code_is_asked_like_any_other():
+    schema = hr.Schema.parse(
+        "columns:\n  paid: {type: boolean, missing: true}\n  age: {type: integer, min: 0, max: 9}\n"
+    )
+    figure = Figure.of("SELECT COUNT(*) FROM t WHERE paid", schema)
+    written = pa.array(["yes", "no", None, "1", "x"])
+    for array in (written, written.dictionary_encode()):
+        assert Asked(schema, figure).encode(pa.table({"paid": array}))["asked"].tolist() == [1, 0, 0, 1, 0]

@@ -97,7 +97,7 @@ class Holders:
             counted = pc.value_counts(values.drop_null())
             self._rows.update(dict(zip(counted.field(0).to_pylist(), counted.field(1).to_pylist(), strict=True)))
             return
-        pairs = pa.table({"person": self._spelled(persons), "value": values})
+        pairs = pa.table({"person": self._spelled(persons), "value": pc.cast(values, pa.large_string())})
         self._pairs.append(pairs.drop_null().group_by(["person", "value"]).aggregate([]))
 
     def per_value(self, values_per_person: int, key: bytes) -> Mapping[str, int]:

@@ -196,7 +196,7 @@ def _hashes(
     table: pa.Table, rows: IntArray, units: pa.Array, unit: IntArray, key: bytes
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
     """The two halves of each row's hash, as numbers that compare like its bytes."""
-    texts = [pc.fill_null(pc.cast(column, pa.string()), "").to_pylist() for column in table.columns]
+    texts = [_text(column) for column in table.columns]
     contents = ["|".join(values).encode() for values in zip(*texts, strict=True)]
     spelled = [f"{key.hex()}|{name.hex()}|".encode() for name in units.to_pylist()]
     digests = bytearray()
@@ -204,3 +204,14 @@ def _hashes(
         digests += hashlib.md5(spelled[number] + contents[row].hex().encode(), usedforsecurity=False).digest()
     halves = np.frombuffer(bytes(digests), dtype=">u8").reshape(-1, 2).astype(np.uint64)
     return halves[:, 0], halves[:, 1]
+
+
+def _text(column: pa.ChunkedArray) -> list[str]:
+    """Values as text, bytes in hexadecimal, which need not be text; nothing where there is none."""
+    kind = column.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return _text(pa.chunked_array([chunk.storage for chunk in column.chunks], kind.storage_type))
+    if "binary" in str(kind):
+        return ["" if value is None else value.hex() for value in column.to_pylist()]
+    texts: list[str] = pc.fill_null(pc.cast(column, pa.string()), "").to_pylist()
+    return texts

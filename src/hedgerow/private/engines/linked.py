@@ -20,6 +20,7 @@ from hedgerow.private.exact import Exact, ExactCounts, SparseCounts
 from hedgerow.private.kinship import Kept, kept_rows
 from hedgerow.private.sources.source import BATCH_ROWS, Source, by_person
 from hedgerow.schema import Encoding, Schema
+from hedgerow.schema.arrays import plain
 from hedgerow.schema.fits import MISFIT
 from hedgerow.schema.links import before, left_of, rows_of, start_of, step_of
 from hedgerow.schema.ordered import OrderedColumn
@@ -211,20 +212,50 @@ def read_tables(
         source = sources[name]
         for each in schema.linked.ids(name):
             source = by_person(source, each)
-        batches = list(source.batches(wanted))
-        for batch in batches:
-            refuse_nested(batch)
+        batches = [_readable(batch, schema.linked.ids(name)) for batch in source.batches(wanted)]
         if not batches:
             ids = schema.linked.ids(name)  # of no row, so of no type: they may be compared with any
             read[name] = pa.table({each: pa.array([], pa.null() if each in ids else pa.string()) for each in wanted})
         else:
-            read[name] = pa.Table.from_batches(batches)
+            read[name] = _together(batches, name)
         order = schema.linked.links[name].order
         if order is not None:
             column = schema.columns[f"{name}.{order}"]
             assert isinstance(column, OrderedColumn)
             orders[name] = column.settled(_one(read[name].column(order)))[0]
     return read, orders
+
+
+def _readable(batch: pa.RecordBatch, ids: Sequence[str]) -> pa.RecordBatch:
+    """Types that rows can be taken from: columns as an encoder reads them first, ids as they are."""
+    refuse_nested(batch)
+    arrays = [
+        _own_bytes(array) if name in ids else plain(array)
+        for name, array in zip(batch.schema.names, batch.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
+
+
+def _own_bytes(array: pa.Array) -> pa.Array:
+    """Ids that are views, or written once for several rows, one by one."""
+    if pa.types.is_run_end_encoded(array.type):
+        array = pc.run_end_decode(array)
+    views = pa.types.is_string_view(array.type) or pa.types.is_binary_view(array.type)
+    return pc.cast(array, pa.binary()) if views else array
+
+
+def _together(batches: Sequence[pa.RecordBatch], name: str) -> pa.Table:
+    """All rows of a table, whose types are the same in all of its files."""
+    kinds = batches[0].schema
+    for batch in batches:
+        for field, other in zip(kinds, batch.schema, strict=True):
+            if field.type != other.type:
+                raise TableError(
+                    "mixed-types",
+                    f'the column "{field.name}" of the table "{name}" is "{field.type}" in one file and "{other.type}" '
+                    "in another. Hint: give it one type everywhere.",
+                )
+    return pa.Table.from_batches([batch.cast(kinds) for batch in batches])
 
 
 def open_tables(

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hedgerow.schema.arrays import moment, nulls, numbers, texts
+from hedgerow.schema.arrays import moment, nulls, numbers, plain, texts
 from hedgerow.schema.column import Column
 from hedgerow.schema.conditions.parts import PARTS, SECONDS
 from hedgerow.schema.conditions.values import DAY, Numbers, Truth, Values, aligned, compared
@@ -613,7 +613,7 @@ def _equal(left: Any, right: Any) -> Truth:
 def _truths(column: Column, array: pa.Array) -> Any:
     """0, 1, or −1 where there is none."""
     if isinstance(column, Boolean):
-        return column.find(array)
+        return column.find(plain(array))
     read = numbers(array).values
     return np.where(read == 1, 1, np.where(read == 0, 0, -1))
 
