@@ -3,6 +3,7 @@
 import json
 
 import pyarrow.csv
+import pyarrow.parquet
 import pytest
 
 
@@ -24,8 +25,10 @@ def test_from_a_folder_to_a_folder(hedgerow, clinic):
     assert visits.groupby("patient").size().max() <= 10
     assert all(days.is_monotonic_increasing for _, days in visits.groupby("patient").day)
     assert hedgerow("verify", "made.release").code == 0
-    assert hedgerow("sample", "made.release", "-o", "more", "--rows", 20, "-q").code == 0
-    assert pyarrow.csv.read_csv(clinic / "more" / "patients.csv").num_rows == 20
+    done = hedgerow("sample", "made.release", "-o", "more", "--rows", 20, "-q")
+    assert done.out == "more: 20 synthetic units; 1 part written now\n"
+    assert pyarrow.parquet.read_table(clinic / "more" / "patients").num_rows == 20
+    assert hedgerow("evaluate", "clinic", "more", "-s", "made.release", "-q").code == 0
     done = hedgerow("evaluate", "clinic", "made", "-s", "made.release", "-q")
     assert done.code == 0, done.err
     assert done.out.startswith("PRIVATE")

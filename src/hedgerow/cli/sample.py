@@ -46,7 +46,8 @@ def sample(
 ) -> None:
     """Draw more rows from a release. Costs no privacy.
 
-    Into a file, or into a folder of parts: the same command goes on with a folder that was begun.
+    Into a file, or into a folder of parts: the same command goes on with a folder that was begun. Linked tables always
+    go into a folder, which has one of parts for each of them; --rows are those of the root.
 
     Examples:
         hedgerow sample synthetic.release --rows 100000 -o more.parquet
@@ -66,14 +67,12 @@ def sample(
     wanted = None if rows is None else count(rows)
     progress = TerminalProgress(Limits(), quiet)
     into_folder = not out.suffix or os.path.isdir(out)
-    if holds_links(release):
-        if not into_folder or tables is not None or where is not None or given is not None:
-            raise OptionError(
-                "not-of-linked-tables",
-                "linked tables are drawn into a folder, -o FOLDER, and take no --tables, --where or --given yet.",
-            )
-        _linked(release, trust, out, wanted, seed, overwrite, progress)
-        return
+    linked = holds_links(release)
+    if linked and (not into_folder or tables is not None or where is not None or given is not None):
+        raise OptionError(
+            "not-of-linked-tables",
+            "linked tables are drawn into a folder, -o FOLDER, and take no --tables, --where or --given yet.",
+        )
     if tables is not None:
         if into_folder or where is not None or given is not None:
             raise OptionError(
@@ -88,7 +87,8 @@ def sample(
         )
     if into_folder:
         total, written = write_parts(release, out, wanted, seed, workers, progress, trust=trust, where=where)
-        print(f"{out}: {counted(total, 'synthetic row')}; {counted(written, 'part')} written now")
+        what = "synthetic unit" if linked else "synthetic row"
+        print(f"{out}: {counted(total, what)}; {counted(written, 'part')} written now")
         return
     inputs = {"release": release} | ({} if given is None else {"given table": given})
     check_outputs([(out, TABLE_SUFFIXES)], inputs, overwrite=overwrite)
@@ -100,27 +100,6 @@ def sample(
     print(f"{out}: {counted(written, 'synthetic row')}{'' if where is None else _share(loaded, where)}")
     if given is not None:
         print("What was given comes back as it is: the guarantee does not cover it.")
-
-
-def _linked(
-    release: Path, trust: Trust, out: Path, rows: int | None, seed: int, overwrite: bool, progress: Progress
-) -> None:
-    """Linked tables, a file each; `rows` of them at the root."""
-    from hedgerow.release.files import TABLE_SUFFIXES, writing
-    from hedgerow.release.linked import LinkedRelease, write_tables
-    from hedgerow.run.outputs import check_outputs
-
-    loaded = LinkedRelease.load(release, **trust._asdict())
-    assert isinstance(loaded, LinkedRelease)
-    assert loaded.schema.linked is not None
-    with writing(out):
-        out.mkdir(exist_ok=True)
-    paths = [(out / f"{name}.csv", TABLE_SUFFIXES) for name in loaded.schema.linked.names]
-    check_outputs(paths, {"release": release}, overwrite=overwrite)
-    with progress.phase("draw rows"):
-        written = write_tables(out, loaded, rows, seed, replace=overwrite)
-    for name, drawn in written.items():
-        print(f"{out / name}.csv: {counted(drawn, 'synthetic row')}")
 
 
 def _tables(

@@ -106,6 +106,9 @@ class ModelAnswer:
 class Release:
     """Everything that may leave the private side, and all that is needed to make rows of it."""
 
+    block_rows = BLOCK_ROWS
+    """Rows of a block; of linked tables, rows of the root."""
+
     def __init__(
         self,
         schema: Schema,
@@ -305,6 +308,15 @@ class Release:
             return self._demand(where).rows(size, block_rng(seed, number), number * BLOCK_ROWS)
         return self._plain(size, seed, number)
 
+    @property
+    def arrow_schemas(self) -> Mapping[str, pa.Schema]:
+        """Of each table as it is drawn; one that is alone has no name."""
+        return {"": self.encoding.arrow_schema}
+
+    def pieces(self, size: int, seed: int, number: int, where: str | None = None) -> Iterator[Mapping[str, pa.Table]]:
+        """One block of a draw, some rows of each table at a time."""
+        yield from ({"": table} for table in self.block(size, seed, number, where))
+
     def _plain(self, size: int, seed: int, number: int) -> Iterator[pa.Table]:
         """A block of the model's own rows: those that were counted are its likes."""
         drawing = Drawing(self.model, self.encoding, block_rng(seed, number))
@@ -385,7 +397,7 @@ class Release:
         """The rows of `sample` as a Spark frame that the workers fill."""
         from hedgerow.release import spark_parts
 
-        return spark_parts.frame(self, session, self.expected_rows(where) if rows is None else rows, seed, where)
+        return spark_parts.frames(self, session, self.expected_rows(where) if rows is None else rows, seed, where)[""]
 
     def marginal(self, columns: Sequence[str]) -> ModelAnswer:
         """The model's answer for some columns, over the attributes that code them."""

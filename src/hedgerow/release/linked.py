@@ -41,6 +41,8 @@ BYTES_A_VALUE = 16
 class LinkedRelease(Release):
     """A release of linked tables: `sample` gives a table of each."""
 
+    block_rows = BLOCK_UNITS
+
     def refuse_unfit(self) -> None:
         tables, model = self.schema.linked, self.model
         assert tables is not None
@@ -98,8 +100,21 @@ class LinkedRelease(Release):
         """
         wanted = self.estimated_rows if rows is None else rows
         for number, begin in enumerate(range(0, max(1, wanted), BLOCK_UNITS)):
-            block = _Block(self, min(BLOCK_UNITS, wanted - begin), block_rng(seed, number), number)
-            yield from block.tables()
+            yield from self.pieces(min(BLOCK_UNITS, wanted - begin), seed, number)
+
+    def pieces(self, size: int, seed: int, number: int, where: str | None = None) -> Iterator[dict[str, pa.Table]]:
+        """Whole units of one block."""
+        if where is not None:
+            self._refuse("where")
+        return _Block(self, size, block_rng(seed, number), number).tables()
+
+    def to_spark(self, session: Any, rows: int | None = None, seed: int = 0, *, where: str | None = None) -> Any:
+        """The rows of `sample` as a Spark frame for each table, which the workers fill."""
+        from hedgerow.release import spark_parts
+
+        if where is not None:
+            self._refuse("where")
+        return spark_parts.frames(self, session, self.estimated_rows if rows is None else rows, seed)
 
     def recounted(self, rows: int, seed: int) -> Recounted:
         return CountedUnits(self, min(rows, BLOCK_UNITS), seed)
@@ -140,9 +155,6 @@ class LinkedRelease(Release):
 
     def complete(self, *_: Any, **__: Any) -> NoReturn:
         self._refuse("complete")
-
-    def to_spark(self, *_: Any, **__: Any) -> NoReturn:
-        self._refuse("to_spark")
 
     def tables(self, *_: Any, **__: Any) -> NoReturn:
         self._refuse("tables")

@@ -1,7 +1,8 @@
 """Any number of synthetic rows, as a folder of Parquet files that several processes can fill and a kill cannot spoil.
 
 Block b of a draw depends only on the release, the seed and b. So a part is a run of blocks, who writes it does not
-matter, and a part that is there need not be written again.
+matter, and a part that is there need not be written again. A part of linked tables is a file of each, in a folder of
+its own: whole units, whose keys no other part has.
 """
 
 from __future__ import annotations
@@ -10,21 +11,17 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hedgerow.errors import OptionError
-from hedgerow.models.model import BLOCK_ROWS
 from hedgerow.progress import Progress
 from hedgerow.release.bundle import Release, Trust
 from hedgerow.release.disk import reason
-from hedgerow.release.files import remove_abandoned, whole_file, write_table
+from hedgerow.release.files import remove_abandoned, table_writer, whole_file
 from hedgerow.release.workers import in_processes
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 BLOCKS_PER_PART = 8
 MANIFEST = "manifest.json"
@@ -47,15 +44,14 @@ class Draw:
         """What the folder's manifest says: of a condition only where there is one."""
         return {key: value for key, value in asdict(self).items() if value is not None}
 
-    @property
-    def parts(self) -> int:
-        return math.ceil(self.rows / (BLOCK_ROWS * self.blocks_per_part))
+    def parts(self, block_rows: int) -> int:
+        return math.ceil(self.rows / (block_rows * self.blocks_per_part))
 
-    def blocks(self, part: int) -> Iterator[tuple[int, int]]:
+    def blocks(self, part: int, block_rows: int) -> Iterator[tuple[int, int]]:
         """Numbers and sizes of the blocks of a part."""
         first = part * self.blocks_per_part
         for block in range(first, first + self.blocks_per_part):
-            size = min(BLOCK_ROWS, self.rows - block * BLOCK_ROWS)
+            size = min(block_rows, self.rows - block * block_rows)
             if size > 0:
                 yield block, size
 
@@ -71,12 +67,15 @@ def write_parts(
     trust: Trust = NONE_MADE_ELSEWHERE,
     where: str | None = None,
 ) -> tuple[int, int]:
-    """Fill a folder with parts; those that a draw of the same rows left there stay. Returns rows, and parts written."""
+    """Fill a folder with parts; those that a draw of the same rows left there stay. Returns rows, and parts written.
+
+    Of linked tables `rows` are those of the root.
+    """
     loaded = Release.load(release, **trust._asdict())
     digest = hashlib.sha256(release.read_bytes()).hexdigest()
     expected = loaded.expected_rows(where)  # a condition that nothing meets is refused before a folder is made
     draw = Draw(digest, expected if rows is None else rows, seed, blocks_per_part, where)
-    lacking = _open_folder(folder, draw)
+    lacking = _open_folder(folder, draw, loaded)
     with progress.phase("draw rows", len(lacking)):
         if workers < 2 or len(lacking) < 2:
             for part in lacking:
@@ -89,11 +88,11 @@ def write_parts(
                     for _ in written:
                         progress.step()
             finally:
-                _clear(folder)
+                _clear(folder, loaded)
     return draw.rows, len(lacking)
 
 
-def _open_folder(folder: Path, draw: Draw) -> list[int]:
+def _open_folder(folder: Path, draw: Draw, release: Release) -> list[int]:
     """The parts that are not there yet; refused where the folder holds anything else."""
     path = folder / MANIFEST
     try:
@@ -104,7 +103,7 @@ def _open_folder(folder: Path, draw: Draw) -> list[int]:
         raise OptionError(
             "cannot-write", f'"{folder}" cannot be used as a folder of parts ({why}). Nothing was written.'
         ) from None
-    _clear(folder)
+    _clear(folder, release)
     if held is None and any(folder.iterdir()):
         raise OptionError("folder-not-empty", f'"{folder}" is not empty; name a new folder. Nothing was written.')
     wanted = draw.to_json()
@@ -118,13 +117,15 @@ def _open_folder(folder: Path, draw: Draw) -> list[int]:
     if held is None:
         with whole_file(path) as partial:
             partial.write_text(json.dumps(wanted, indent=1) + "\n", encoding="utf-8", newline="\n")
-    return [part for part in range(draw.parts) if not (folder / _name(part)).exists()]
+    parts = range(draw.parts(release.block_rows))
+    return [part for part in parts if not all(path.exists() for path in _files(folder, release, part).values())]
 
 
-def _clear(folder: Path) -> None:
+def _clear(folder: Path, release: Release) -> None:
     """What workers that were killed have left behind."""
-    for leftover in folder.glob(".*.part"):
-        remove_abandoned(leftover)
+    for name in release.arrow_schemas:
+        for leftover in (folder / name).glob(".*.part"):
+            remove_abandoned(leftover)
 
 
 def _write_part_of(release: Path, folder: Path, draw: Draw, part: int, trust: Trust) -> None:
@@ -144,13 +145,18 @@ def _loaded(release: Path, digest: str, trust: Trust) -> Release:
 
 
 def _write_part(release: Release, folder: Path, draw: Draw, part: int) -> None:
-    def batches() -> Iterator[pa.Table]:
-        for block, size in draw.blocks(part):
-            yield from release.block(size, draw.seed, block, draw.where)
-
     warning = " ".join(release.certificate.statements()) if release.certificate.void else None
-    write_table(folder / _name(part), release.encoding.arrow_schema, batches(), warning)
+    with ExitStack() as files:
+        writers = {}
+        for name, path in _files(folder, release, part).items():
+            path.parent.mkdir(exist_ok=True)
+            writers[name] = files.enter_context(table_writer(path, release.arrow_schemas[name], warning))
+        for block, size in draw.blocks(part, release.block_rows):
+            for piece in release.pieces(size, draw.seed, block, draw.where):
+                for name, table in piece.items():
+                    writers[name](table)
 
 
-def _name(part: int) -> str:
-    return f"part-{part:06d}.parquet"
+def _files(folder: Path, release: Release, part: int) -> dict[str, Path]:
+    """The files of a part: one alone, or one for each of the linked tables."""
+    return {name: folder / name / f"part-{part:06d}.parquet" for name in release.arrow_schemas}

@@ -1,4 +1,4 @@
-"""Rows of a release as a Spark frame, drawn by the workers.
+"""Rows of a release as Spark frames, drawn by the workers.
 
 A release is public, and block b of a draw depends only on the release, the seed and b. So the release is sent to the
 workers, each makes the blocks that it is given, and the rows are those of any other way to draw them, in their order.
@@ -13,8 +13,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.models.model import BLOCK_ROWS
-
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -23,27 +21,35 @@ if TYPE_CHECKING:
     Batches = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
-def frame(release: Release, session: Any, rows: int, seed: int, where: str | None = None) -> Any:
-    """One partition per block, made when it is asked for. Workers need this package and memory for one block."""
+def frames(release: Release, session: Any, rows: int, seed: int, where: str | None = None) -> dict[str, Any]:
+    """A frame of each table (one that is alone has no name), with a partition per block, made when it is asked for.
+
+    Workers need this package and memory for one block. Each frame of linked tables draws its blocks by itself.
+    """
     from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "r.release")
         release.save(path)
         file = path.read_bytes()
-    blocks = math.ceil(rows / BLOCK_ROWS)
-    columns = from_arrow_schema(release.encoding.arrow_schema, prefer_timestamp_ntz=True)
-    numbers = session.range(0, blocks, numPartitions=max(1, blocks))
-    return numbers.mapInArrow(_drawn(file, release.trust, rows, seed, where, to_arrow_schema(columns)), columns)
+    blocks = math.ceil(rows / release.block_rows)
+    found = {}
+    for name, schema in release.arrow_schemas.items():
+        columns = from_arrow_schema(schema, prefer_timestamp_ntz=True)
+        numbers = session.range(0, blocks, numPartitions=max(1, blocks))
+        drawn = _drawn(file, release.trust, name, rows, seed, where, to_arrow_schema(columns))
+        found[name] = numbers.mapInArrow(drawn, columns)
+    return found
 
 
-def _drawn(file: bytes, trust: Trust, rows: int, seed: int, where: str | None, schema: pa.Schema) -> Batches:
+def _drawn(file: bytes, trust: Trust, name: str, rows: int, seed: int, where: str | None, schema: pa.Schema) -> Batches:
     def draw(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         release = _loaded(file, trust)
         for batch in numbers:
             for number in batch.column("id").to_pylist():
-                for table in release.block(min(BLOCK_ROWS, rows - number * BLOCK_ROWS), seed, number, where):
-                    yield from table.cast(schema).to_batches()  # Spark counts time in microseconds
+                size = min(release.block_rows, rows - number * release.block_rows)
+                for piece in release.pieces(size, seed, number, where):
+                    yield from piece[name].cast(schema).to_batches()  # Spark counts time in microseconds
 
     return draw
 

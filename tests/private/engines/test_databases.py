@@ -623,6 +623,27 @@ def test_workers_draw_the_rows_of_the_release(spark):
 
 
 @pytest.mark.engines
+def test_workers_draw_linked_tables(spark):
+    schema = Schema.parse(
+        "tables:\n  shops: {key: id, columns: {open: {type: date, min: 2020-01-01, max: 2020-12-31}}}\n"
+        "  sales: {parent: shops, link: shop, order: day, max_per_parent: 2, "
+        "columns: {day: {type: date, min: 2020-01-01, max: 2020-12-31}}}\n"
+    )
+    shops = {"id": range(40), "open": ["2020-02-03", "2020-05-06"] * 20}
+    sales = {"shop": [each // 2 for each in range(40)], "day": ["2020-07-08"] * 40}
+    release = hr.synthesize(
+        {"shops": pa.table(shops), "sales": pa.table(sales)}, schema, hr.Budget(5.0, 1e-9), "independent", quality=0.0
+    )
+    rows = release.block_rows + 5
+    wanted = release.sample(rows, seed=3)
+    drawn = release.to_spark(spark.session, rows, seed=3)
+    assert list(drawn) == ["shops", "sales"]
+    for name, frame in drawn.items():
+        assert frame.rdd.getNumPartitions() == 2
+        assert frame.toArrow().cast(wanted[name].schema).equals(wanted[name])
+
+
+@pytest.mark.engines
 def test_workers_draw_rows_that_are_exchanged(spark):
     """A model that its pairs do not fit: rows of a block are brought closer to them where they are drawn."""
     rng = np.random.default_rng(0)
