@@ -36,7 +36,7 @@ def on_files(files: Any, config: Any) -> Any:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Links lead to where the site has the file; comments go; a block says what file it is, or why nobody runs it."""
 
-    if page.file.src_uri == "use/cheat-sheet.md":
+    if page.file.src_uri in ("index.md", "use/cheat-sheet.md"):
         page.meta["hide"] = ["navigation", "toc"]
 
     def led(found: re.Match[str]) -> str:

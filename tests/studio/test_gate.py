@@ -81,6 +81,15 @@ def test_a_token_lets_one_browser_in_and_is_used_up(ask):
     assert "set-cookie" not in ask.headers
 
 
+def test_cookies_of_others_lock_nobody_out(ask):
+    cookie = ask.enter()
+    name = cookie.partition("=")[0]
+    for given in (f"{name}=another; {cookie}", f"{cookie}; {name}=another", f"a b[=1; {cookie}", f'x="; {cookie}'):
+        assert ask("/table", cookie=given) == 200
+    for given in (f"{name}=another", f"x{cookie}", f"{cookie}x", name, "=", ""):
+        assert ask("/table", cookie=given) == 403
+
+
 @pytest.mark.parametrize("host", ["evil.example", f"evil.example:{PORT}", "127.0.0.1", f"localhost:{PORT}"])
 def test_no_other_name_is_answered_and_uses_no_token_up(ask, host):
     assert ask("/open", query=f"token={ask.token}", host=host) == 421

@@ -74,6 +74,12 @@ class Steward:
         assert headers["location"].startswith(self.gate.base)
         return self.get(headers["location"].removeprefix(self.gate.base).partition("#")[0])
 
+    def ask_all(self, path, typed):
+        """Send a form in which a name stands more than once, and follow."""
+        typed = [*typed, ("revision", self.studio.project.notes.revision)]
+        self.status, headers = self._ask("POST", path, urlencode(typed).encode())
+        return self.get(headers["location"].removeprefix(self.gate.base).partition("#")[0])
+
     def wait(self):
         until = time.monotonic() + SECONDS
         while self.studio.at_work and time.monotonic() < until:
@@ -256,7 +262,7 @@ def test_a_step_that_comes_too_early_says_what_comes_first(steward, page):
     ],
 )
 def test_wrong_input_is_answered_by_a_sentence_and_saved_nowhere(steward, path, typed, said):
-    assert said in steward.post(path, **typed)
+    assert said in steward.post(path, **typed).lower()
     assert steward.status == 422
     assert not (steward.studio.project.folder / "studio.json").exists()
 
@@ -311,12 +317,52 @@ def test_many_columns_stay_usable(tmp_path):
     steward.studio.close()
 
 
+def test_several_columns_are_declared_at_once(steward):
+    steward.post("/table")
+    assert "2 columns together" in steward.get("/columns/several?at=0&at=2")
+    assert "can be used" in steward.post("/columns/several/check", at="0", type="boolean")
+    steward.ask_all("/columns/several", [("at", "0"), ("at", "2"), ("type", "integer"), ("min", "9"), ("max", "0")])
+    assert "Smallest: 9 is greater" in steward.body
+    assert "2 columns together" in steward.body
+    steward.ask_all("/columns/several", [("at", "0"), ("at", "2"), ("type", "integer"), ("min", "0"), ("max", "9")])
+    assert "2 of 4" in steward.body
+    assert steward.studio.project.schema.read_text().count("{type: integer, min: 0, max: 9}") == 2
+    assert "sex" in steward.get("/columns?open=1")
+    assert "/columns/0" not in steward.raw
+    assert "tick the columns" in steward.get("/columns/several").lower()
+    assert "no such column" in steward.get("/columns/several?at=99").lower()
+
+
+def test_how_the_file_is_written_is_filled_in_where_the_header_tells(tmp_path):
+    (tmp_path / "t.csv").write_bytes("Größe;Alter\n1,5;3\n".encode("cp1252"))
+    steward = Steward(Project(str(tmp_path / "t.csv")))
+    assert "not UTF-8" in steward.get("/table")
+    assert 'value="windows-1252"' in steward.raw
+    assert "--file" not in steward.body
+    steward.post("/table", again="1", encoding="windows-1252")
+    assert 'value=";"' in steward.raw or 'value="semicolon"' in steward.raw
+    assert not steward.studio.project.schema.exists()
+    assert "Größe" in steward.post("/table", again="1", encoding="windows-1252", delimiter="semicolon")
+    assert not steward.studio.project.schema.exists()
+    assert "Who is a person?" in steward.post("/table", encoding="windows-1252", delimiter="semicolon")
+    steward.studio.close()
+
+
+def test_what_does_not_fit_leads_to_the_columns_to_mend(steward, people):
+    people.write_text(people.read_text().replace("female", "woman"))
+    steward.declare(COLUMNS | {"sex": {"type": "category", "values": "female\nmale"}})
+    assert "No release was made" in steward.run()
+    assert re.search(r'/columns/1">sex</a>', steward.raw)
+    assert "--allow-misfits" not in steward.body
+    assert "Try again" in steward.body
+
+
 def test_what_is_typed_is_checked_and_not_saved(steward):
     steward.post("/table")
     text = steward.studio.project.schema.read_text()
     assert "can be used" in steward.post("/columns/0/check", type="integer", min="0", max="9")
     assert "still to be filled in" in steward.post("/columns/0/check", type="integer", min="0")
-    assert "min" in steward.post("/columns/0/check", type="integer", min="9", max="0")
+    assert "Smallest: 9 is greater" in steward.post("/columns/0/check", type="integer", min="9", max="0")
     assert steward.studio.project.schema.read_text() == text
 
 

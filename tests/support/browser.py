@@ -13,6 +13,8 @@ from pathlib import Path
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
 )
+KEYS = {"Tab": (9, ""), "Enter": (13, "\r"), " ": (32, " "), "ArrowDown": (40, ""), "End": (35, "")}
+"""The number of a key, and what it writes."""
 PATIENCE = 120
 """Seconds."""
 FLAGS = (
@@ -120,8 +122,15 @@ class Browser:
             self.send("Input.dispatchMouseEvent", {"type": kind, "x": x, "y": y, "button": "left", "clickCount": 1})
 
     def press(self, key):
+        """A key, as a keyboard has it: by its number too, without which Tab and the arrows move nothing."""
+        number, text = KEYS.get(key, (0, ""))
         for kind in ("keyDown", "keyUp"):
-            self.send("Input.dispatchKeyEvent", {"type": kind, "key": key, "code": key})
+            pressed = {"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": number}
+            self.send("Input.dispatchKeyEvent", pressed | ({"text": text} if text and kind == "keyDown" else {}))
+
+    def write(self, text):
+        """Letters, where the focus is."""
+        self.send("Input.insertText", {"text": text})
 
     @property
     def complaints(self):

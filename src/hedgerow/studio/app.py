@@ -6,6 +6,7 @@ it changes something it is refused if its page is out of date, because another t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from hedgerow.studio.project import Project
 
 MOST_FIELDS = 2_000
+_WORD = re.compile("[a-z]+ ")
 STEPS = (
     ("table", "Table"),
     ("columns", "Columns"),
@@ -108,6 +110,7 @@ class Studio:
             trim_blocks=True,
             lstrip_blocks=True,
         )
+        self._templates.filters["sentence"] = _sentence
 
     @property
     def at_work(self) -> bool:
@@ -138,6 +141,7 @@ class Studio:
             steps=STEPS,
             step=step,
             project=self.project,
+            done=self.project.done,
             revision=self.project.notes.revision,
             **{"kind": "", "command": None, "fault": None, "shown": commands.shown, **shown},
         )
@@ -232,6 +236,11 @@ def _static(name: str) -> Any:
         text = resource("style.css") + read.joinpath("studio.css").read_text(encoding="utf-8")
         return Response(text, media_type="text/css")
     return Response(read.joinpath(name).read_text(encoding="utf-8"), media_type=STATIC[name])
+
+
+def _sentence(text: str) -> str:
+    """What a command says begins with a small letter, because its name stands before it there."""
+    return text[:1].upper() + text[1:] if _WORD.match(text) else text
 
 
 def _spelled(value: Any) -> Any:

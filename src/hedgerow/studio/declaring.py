@@ -5,6 +5,7 @@ What a declaration means, and what is wrong with it, the schema itself says.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -41,27 +42,43 @@ class Field(NamedTuple):
     asked: str
     kinds: tuple[str, ...]
     hint: str
+    suggested: tuple[tuple[str, str], ...] = ()
+    """What is often typed, and what it means."""
 
 
 FIELDS = {
     "min": Field(
         "Smallest",
         _BOUNDED,
-        "What lies below is moved up to it, or to the place for all else. Generous bounds cost next to nothing.",
+        "What lies below is moved up to it, or to the place for all else.",
     ),
     "max": Field(
         "Largest",
         _BOUNDED,
-        "What lies above is moved down to it, or to the place for all else. A day is written 2026-03-31.",
+        "What lies above is moved down to it, or to the place for all else.",
     ),
     "decimals": Field("Digits after the point", ("number",), "Further digits are rounded."),
     "bins": Field(
         "Bins of equal width", ("integer", "number"), "Leave it empty: cuts are then found with noise, where rows are."
     ),
     "step": Field(
-        "Step", ("date", "datetime"), "day, week, month, quarter or year; of moments also second, minute, hour."
+        "Step",
+        ("date", "datetime"),
+        "day, week, month, quarter or year; of moments also second, minute, hour.",
+        tuple((step, "") for step in ("day", "week", "month", "quarter", "year", "second", "minute", "hour")),
     ),
-    "format": Field("Format", ("date", "datetime"), "For example %d.%m.%Y, where the file has no 2026-03-31."),
+    "format": Field(
+        "Format",
+        ("date", "datetime"),
+        "For example %d.%m.%Y or DD.MM.YYYY, where the file has no 2026-03-31.",
+        (
+            ("%d.%m.%Y", "31.03.2026"),
+            ("%d/%m/%Y", "31/03/2026"),
+            ("%m/%d/%Y", "03/31/2026"),
+            ("%Y%m%d", "20260331"),
+            ("%d.%m.%Y %H:%M", "31.03.2026 23:59"),
+        ),
+    ),
     "size": Field("How many codes", ("code",), "Codes are 0, 1, 2 and so on, to one less than this."),
     "pattern": Field("Pattern", ("id",), "What fresh keys look like, for example C-######; empty for random ones."),
     "constant": Field("The same words in every row", ("text",), "Empty for a blank column."),
@@ -69,6 +86,10 @@ FIELDS = {
     "locale": Field("Language and land", ("fake",), "For example de_DE."),
 }
 NEEDS_YOU = "needs you"
+_PARTS = {"yyyy": "%Y", "dd": "%d", "hh": "%H", "ss": "%S"}
+_PART = re.compile("(?i)yyyy|dd|hh|ss|mm")
+_GROUPED = re.compile("([+-]?\\d{1,3})((?:([.,' \u00a0\u202f])\\d{3})(?:\\3\\d{3})*)([.,]\\d+)?")
+_COMMA = re.compile(r"[+-]?\d+,(\d{1,2}|\d{4,})")
 
 
 class Place(NamedTuple):
@@ -154,7 +175,9 @@ class Document:
         try:
             Schema.from_dict({"columns": {place.name: declaration, **beside}, **lists})
         except SchemaError as problem:
-            return str(problem)
+            said = str(problem).replace(f"columns.{place.name}.", "").replace(f"columns.{place.name}: ", "")
+            key, mark, after = said.partition(": ")
+            return f"{FIELDS[key].asked}{mark}{after}" if key in FIELDS else said
         return None
 
     def set_person(self, person: str, most: str) -> None:
@@ -222,12 +245,21 @@ def in_words(declaration: Mapping[str, Any]) -> str:
     said = [kind]
     if isinstance(declaration.get("values"), list):
         said.append(listing(map(str, declaration["values"]), 5))
+    elif declaration.get("values") == "private":
+        said.append("found with noise")
     elif "values" in declaration:
         said.append(f"values: {declaration['values']}")
     if "min" in declaration or "max" in declaration:
         said.append(f"{declaration.get('min', '…')} to {declaration.get('max', '…')}")
-    said += [f"{key}: {declaration[key]}" for key in ("codelist", "size", "bins", "format") if key in declaration]
-    said += [key for key in ("missing", "other") if declaration.get(key) not in (None, False, "false")]
+    said += [
+        f"{key}: {declaration[key]}" for key in ("decimals", "codelist", "size", "bins", "step") if key in declaration
+    ]
+    said += [f"written {declaration['format']}"] if "format" in declaration else []
+    said += [
+        told
+        for key, told in (("missing", "or no value"), ("other", "or anything else"))
+        if declaration.get(key) not in (None, False, "false")
+    ]
     return ", ".join(said)
 
 
@@ -248,7 +280,7 @@ def typed(form: Form, before: Mapping[str, Any]) -> dict[str, Any]:
             found["values"] = TODO
         if form["ordered"]:
             found["ordered"] = "true"
-    found |= {key: form[key] for key, field in FIELDS.items() if form[key] and kind in field.kinds}
+    found |= {key: _spelled(key, kind, form[key]) for key, field in FIELDS.items() if form[key] and kind in field.kinds}
     needed = {"integer": ("min", "max"), "number": ("min", "max"), "date": ("min", "max"), "datetime": ("min", "max")}
     found |= {key: TODO for key in (*needed.get(kind, ()), *(("size",) if kind == "code" else ())) if key not in found}
     if kind not in ("id", "text", "fake"):
@@ -263,6 +295,34 @@ def typed(form: Form, before: Mapping[str, Any]) -> dict[str, Any]:
     if before.get("type", "category") == kind:
         found |= {key: value for key, value in before.items() if key not in spoken}
     return found
+
+
+def _spelled(key: str, kind: str, text: str) -> str:
+    """What a schema understands of a number or a format as people write them."""
+    if key == "format" and "%" not in text:
+        return time_format(text)
+    return plain_number(text) if key in ("min", "max") and kind in ("integer", "number") else text
+
+
+def time_format(text: str) -> str:
+    """`DD.MM.YYYY` as `%d.%m.%Y`; MM next to hours are minutes."""
+
+    def meant(part: re.Match[str]) -> str:
+        minutes = text[: part.start()].lower()[-3:-1] == "hh"
+        return _PARTS.get(part[0].lower()) or ("%M" if minutes else "%m")
+
+    return _PART.sub(meant, text)
+
+
+def plain_number(text: str) -> str:
+    """`250,5`, `1.000.000` and `1 000,50` as they are meant; what could mean two things stays as it is."""
+    found = _GROUPED.fullmatch(text)
+    if found is None:
+        return text.replace(",", ".") if _COMMA.fullmatch(text) else text
+    first, groups, sign, fraction = found[1], found[2], found[3], found[4] or ""
+    if fraction.startswith(sign) or (sign in ".," and not fraction and groups.count(sign) == 1):
+        return text
+    return first + groups.replace(sign, "") + fraction.replace(",", ".")
 
 
 def _ignored(part: Mapping[str, Any]) -> list[str]:

@@ -16,7 +16,6 @@ import hmac
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
-from http.cookies import CookieError, SimpleCookie
 from typing import Any, TypeAlias
 from urllib.parse import parse_qs
 
@@ -136,13 +135,10 @@ class Gate:
         await _say(send, 200, link, head=onward, headers={"set-cookie": cookie})
 
     def _known(self, headers: Mapping[str, list[str]]) -> bool:
-        jar: SimpleCookie = SimpleCookie()
-        try:
-            jar.load("; ".join(headers.get("cookie", [])))
-        except CookieError:
-            return False
-        held = jar.get(self._cookie)
-        return held is not None and hmac.compare_digest(held.value.encode(), self._session.encode())
+        """Whether our cookie is among those that came: others, of other servers here, may be called the same."""
+        own = f"{self._cookie}={self._session}".encode()
+        held = "; ".join(headers.get("cookie", [])).split(";")
+        return any(hmac.compare_digest(each.strip().encode(), own) for each in held)
 
     async def _pass(self, scope: Message, receive: Receive, send: Send) -> None:
         """Hand on what may pass: no larger than a form may be, answered with our headers, never with a traceback."""

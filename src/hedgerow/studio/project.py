@@ -16,16 +16,19 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import stat
 import threading
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from hedgerow.errors import OptionError
+from hedgerow.errors import HedgerowError, OptionError
 from hedgerow.private.sources.source import dataset_name, parquet_files
 from hedgerow.release.files import whole_file
 from hedgerow.release.locks import lock, opened
 from hedgerow.run.outputs import Outputs
+from hedgerow.schema.schema import Schema
 from hedgerow.studio.commands import DELTA
 
 FORMAT = 1
@@ -71,6 +74,7 @@ class Project:
         self.noise_seed = noise_seed
         """For tests: voids the guarantee of what is made."""
         self.lock = threading.RLock()
+        self._judged = (b"", False)
         self._held = self._claimed()
         self.notes = self._read()
 
@@ -89,6 +93,33 @@ class Project:
         """Whether the table is a folder with a file for each of several that are linked."""
         folder = Path(self.table)
         return "://" not in self.table and folder.is_dir() and not parquet_files(folder)
+
+    @property
+    def done(self) -> set[str]:
+        """The steps in which nothing is left to do."""
+        runs = [self.run_number(number) for number in range(1, self.notes.runs + 1)]
+        published = any(run.published.is_dir() for run in runs)
+        reached = {
+            "table": self.schema.exists(),
+            "columns": self._is_declared(),
+            "budget": self.notes.epsilon is not None,
+            "run": any(run.is_done for run in runs),
+            "look": published,
+            "publish": published,
+        }
+        return {step for step, is_done in reached.items() if is_done}
+
+    def _is_declared(self) -> bool:
+        """Whether the schema can be used; judged once for each of its states."""
+        try:
+            text = self.schema.read_bytes()
+            if text != self._judged[0]:
+                self._judged = (text, False)
+                Schema.load(self.schema)
+                self._judged = (text, True)
+        except (OSError, HedgerowError):
+            return False
+        return self._judged[1]
 
     def run_number(self, number: int) -> Run:
         """Its schema lies beside the one that it is a copy of, so that paths in it lead to the same files."""
@@ -111,9 +142,12 @@ class Project:
         os.close(self._held)
 
     def _claimed(self) -> int:
+        private = self.folder / "private"
         try:
             self.folder.mkdir(mode=0o700, exist_ok=True)
-            (self.folder / "private").mkdir(mode=0o700, exist_ok=True)
+            private.mkdir(mode=0o700, exist_ok=True)
+            for each in (self.folder, private):
+                _check_ours(each)
             held = opened(self.folder / ".lock", os.O_RDWR | os.O_CREAT)
         except OSError as problem:
             raise OptionError(
@@ -146,6 +180,23 @@ class Project:
                 "the ledger and the releases beside it stay.",
             ) from None
         return Notes(**known)
+
+
+def _check_ours(folder: Path) -> None:
+    """Refuse a folder in which others could lay what we then read, or find what we write."""
+    found = folder.lstat()
+    if stat.S_ISLNK(found.st_mode):
+        fault, hint = "is a link to another place", "name the folder itself by --project"
+    elif os.name == "posix" and found.st_uid != os.getuid():
+        fault, hint = "belongs to somebody else", "name a folder of your own by --project"
+    elif os.name == "posix" and found.st_mode & 0o022:
+        fault, hint = "can be written by others", f"chmod go-w {shlex.quote(str(folder))}"
+    else:
+        return
+    raise OptionError(
+        "not-our-folder",
+        f'"{folder}" {fault}, and the studio keeps private pages there. Nothing was read. Hint: {hint}.',
+    )
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 "use strict";
 (() => {
+  document.documentElement.classList.add("scripted");
+
   // a command that is at work: its phases, and the whole page again when it has ended
   const work = document.querySelector("[data-progress]");
   const look = async () => {
@@ -13,12 +15,24 @@
   };
   if (work) setTimeout(look, 1000);
 
+  // a list of columns: tick all, or none
+  const all = document.querySelector("[data-tick]");
+  if (all) all.addEventListener("click", () => {
+    const boxes = [...document.querySelectorAll("input[name=at]")], full = boxes.every(box => box.checked);
+    for (const box of boxes) box.checked = !full;
+  });
+
   // a column: the fields of its type, and what the schema says of them while they are typed
   const form = document.querySelector("form[data-check]");
   if (!form) return;
   const said = form.querySelector("[data-said]");
   const choose = () => {
-    for (const part of form.querySelectorAll("[data-kinds]")) part.hidden = !part.dataset.kinds.split(" ").includes(form.elements.type.value);
+    const [kind] = form.elements.type.value.split(" ");
+    for (const part of document.querySelectorAll("[data-kinds]")) part.hidden = !part.dataset.kinds.split(" ").includes(kind);
+    for (const bound of [form.elements.min, form.elements.max]) {
+      const picks = kind === "date" && (!bound.value || /^\d{4}-\d\d-\d\d$/.test(bound.value));
+      bound.type = picks ? "date" : "text";
+    }
   };
   let waiting = 0, asked = 0;
   const check = async () => {
@@ -27,7 +41,9 @@
     try {
       const answer = await fetch(form.dataset.check, { method: "POST", body: new URLSearchParams(new FormData(form)) });
       const text = await answer.text();
-      if (answer.ok && mine === asked) said.textContent = text;
+      if (!answer.ok || mine !== asked) return;
+      said.textContent = text;
+      said.dataset.good = text.startsWith("This can be used");
     } catch { said.textContent = ""; }
   };
   form.elements.type.addEventListener("change", choose);

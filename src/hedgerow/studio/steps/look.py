@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import HedgerowError, OptionError
@@ -12,6 +13,8 @@ from hedgerow.studio.steps.private import Room
 
 if TYPE_CHECKING:
     from hedgerow.studio.project import Project, Run
+
+_WORD = re.compile(r"[^\W\d]\w*")
 
 
 def finished(studio: Studio) -> Run:
@@ -36,6 +39,7 @@ def _look(studio: Studio, question: str, answers: Any, fault: str | None) -> Any
         run=run,
         linked=studio.project.is_linked,
         asked=question or f"SELECT COUNT(*) FROM {_table(studio.project)}",
+        examples=_examples(studio.project),
         answers=answers,
         fault=fault,
         command=commands.ask(run, question) if question else commands.verify(run.release),
@@ -46,6 +50,21 @@ def _look(studio: Studio, question: str, answers: Any, fault: str | None) -> Any
 def _table(project: Project) -> str:
     """What a question may ask: one of linked tables by its name, a single table by any."""
     return next(iter(Document.read(project).tables), "t")
+
+
+def _examples(project: Project) -> list[str]:
+    """Questions that this very release can be asked."""
+    document = Document.read(project)
+    if document.linked:
+        return []
+    kinds: dict[str, list[str]] = {}
+    for name, declared in document.data["columns"].items():
+        kind = declared.get("type", "category") if isinstance(declared, dict) else str(declared)
+        kinds.setdefault(kind, []).append(name if _WORD.fullmatch(name) else '"' + name.replace('"', '""') + '"')
+    groups = [*kinds.get("category", []), *kinds.get("boolean", [])][:2]
+    figures = [*kinds.get("number", []), *kinds.get("integer", [])][:1]
+    asked = [f"SELECT {group}, COUNT(*) FROM t GROUP BY {group}" for group in groups]
+    return asked + [f"SELECT AVG({figure}), MEDIAN({figure}) FROM t" for figure in figures]
 
 
 def ask(studio: Studio, form: Form) -> Any:

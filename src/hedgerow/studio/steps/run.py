@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import OptionError
 from hedgerow.studio import commands
 from hedgerow.studio.app import Form, Step, Studio
+from hedgerow.studio.declaring import Document
 from hedgerow.studio.job import Output, said
 from hedgerow.studio.steps.columns import declared
+from hedgerow.studio.steps.table import names
+
+if TYPE_CHECKING:
+    from hedgerow.studio.project import Project
 
 
 def state(studio: Studio) -> dict[str, Any]:
@@ -32,6 +37,7 @@ def state(studio: Studio) -> dict[str, Any]:
 def show(studio: Studio, form: Form) -> Any:
     project = studio.project
     found = state(studio)
+    refusal, mend = _refused(project, found["said"]) if found["state"] == "ended" else ("", [])
     ready = project.notes.epsilon is not None and project.schema.exists()
     command = commands.synth(project, project.next_run) if ready else None
     if found["state"] in ("running", "unfinished"):
@@ -44,9 +50,30 @@ def show(studio: Studio, form: Form) -> Any:
         allowed=project.notes.allow_misfits,
         back="/run",
         at_work=found["state"] == "running",
+        unit=_unit(project) if ready else "",
+        refusal=refusal,
+        mend=mend,
         command=command,
         **found,
     )
+
+
+def _refused(project: Project, said: Output) -> tuple[str, list[tuple[int, str]]]:
+    """Why there is no release, and the columns to mend, by their numbers."""
+    if said.code != "misfits":
+        return said.refusal, []
+    document = Document.read(project)
+    places = document.places(names(project, document))
+    before = said.refusal.partition(" Hint: ")[0]
+    return before, [(number, str(place)) for number, place in enumerate(places) if f'"{place}"' in before]
+
+
+def _unit(project: Project) -> str:
+    """What the guarantee is about."""
+    data = Document.read(project).data
+    if "tables" in data:
+        return "a unit with all its rows"
+    return "a person" if "person" in data else "a row"
 
 
 def progress(studio: Studio, form: Form) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ LINK = {
     "order": "Column that puts rows in order",
     "max_per_parent": "Most rows that count of one there",
 }
+_OPTION = re.compile(r"--file (\w+)=([\w-]+)")
 SHOWN = 60
 """Names of a header that are shown."""
 
@@ -52,17 +54,19 @@ def show(studio: Studio, form: Form) -> Any:
     document = Document.read(project) if project.schema.exists() else None
     found: dict[str, tuple[str, ...]] = {}
     fault = None
+    file = _written(project, document)
     try:
-        found = headers(project, _written(project, document))
+        found = headers(project, file)
     except HedgerowError as problem:
-        fault = str(problem)
+        fault, suggested = _mended(str(problem))
+        file = suggested | file
     return studio.page(
         "table",
         "table",
         headers=found,
         most=SHOWN,
         fault=fault,
-        file=_written(project, document),
+        file=file,
         document=document,
         links=LINK,
         command=commands.draft(project, project.schema) if not project.is_linked else None,
@@ -70,20 +74,31 @@ def show(studio: Studio, form: Form) -> Any:
 
 
 def save(studio: Studio, form: Form) -> Any:
-    """How the file is written, and a draft of the schema."""
+    """How the file is written; then, where these are the columns, a draft of the schema."""
     project = studio.project
     given = {key: form[key] for key in FILE if form[key]}
-    headers(project, given)
+    declared_file(dict(given))
+    if not form["again"]:
+        headers(project, given)
     project.notes.file = given
     if project.schema.exists():
         document = Document.read(project)
         document.data.pop("file", None)
         document.data |= {"file": given} if given else {}
         project.write(project.schema, document.text)
-    else:
+    elif not form["again"]:
         draft(studio, [])
     project.save()
     return studio.go("/table#who")
+
+
+def _mended(said: str) -> tuple[str, dict[str, str]]:
+    """A fault in words of this page, and what its hint would have --file say, which is filled in."""
+    before, _, hint = said.partition(" Hint: ")
+    found = _OPTION.search(hint)
+    if found is None:
+        return said, {}
+    return f"{before} What it may be is filled in below: read the header again.", {found[1]: found[2]}
 
 
 def draft(studio: Studio, sources: list[str]) -> None:
