@@ -328,14 +328,12 @@ def main() -> None:
     for how in REAL_SEASONS:
         if how not in results:
             keep(how, needed(in_a_process("bench.linked", how)))
-    for each in wanted(epsilons):
-        name, (how, *words) = name_of(*each), each
-        for seed in range(len(results.get(name, [])), asked.runs):
-            keep(name, needed(in_a_process("bench.linked", how, *words, seed)))
-    for epsilon in ASKED_AT:
-        name = name_of("answers", ("batting",), epsilon, "hedge")
-        for seed in range(len(results.get(name, [])), asked.runs):
-            keep(name, needed(in_a_process("bench.linked", "answers", ("batting",), epsilon, "hedge", seed)))
+    asking = [("answers", ("batting",), epsilon, "hedge") for epsilon in ASKED_AT]
+    for seed in range(asked.runs):  # all of them once before any is made again
+        for each in [*wanted(epsilons), *asking]:
+            name, (how, *words) = name_of(*each), each
+            if len(results.get(name, [])) <= seed:
+                keep(name, needed(in_a_process("bench.linked", how, *words, seed)))
     PAGE.write_text(page(results, epsilons), encoding="utf-8")
 
 

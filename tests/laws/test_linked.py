@@ -112,9 +112,26 @@ UNITS: dict[str, Tables] = {
 }
 
 
-def replayed(method: str, unit: Tables, budget: Budget, seed: int = 1) -> Replayed:
-    schema, key = Schema.parse(SCHEMA), b"the same for both"
+MOMENTS = SCHEMA.replace(
+    "date, min: 2020-01-01, max: 2020-03-31", "datetime, min: 2020-01-01, max: 2020-07-31, step: minute"
+)
+HOURS = SCHEMA.replace(
+    "date, min: 2020-01-01, max: 2020-03-31", "datetime, min: 2020-01-01, max: 2020-01-05, step: hour"
+)
+"""Visits in the order of moments: cut into days and times, or an hour a step."""
+
+
+def at_moments(tables: Tables) -> Tables:
+    """Every visit at a time of its day, which follows from what it is."""
+    visits = [(who, f"{day} {8 + len(str(kind))}:{int(day[-2:]):02}:30", kind) for who, day, kind in tables["visits"]]
+    return {**tables, "visits": visits}
+
+
+def replayed(method: str, unit: Tables, budget: Budget, seed: int = 1, declared: str = SCHEMA) -> Replayed:
+    schema, key = Schema.parse(declared), b"the same for both"
     without = made(12, seed)
+    if declared != SCHEMA:
+        without, unit = at_moments(without), at_moments({"visits": [], **unit})
     extra = {name: [*rows, *unit.get(name, [])] for name, rows in without.items()}
     rng = np.random.default_rng(seed)
     shuffled = {name: [rows[index] for index in rng.permutation(len(rows))] for name, rows in extra.items()}
@@ -136,6 +153,35 @@ def test_a_unit_moves_no_more_than_its_parts(method: str, kind: str) -> None:
     assert max(found.ratios) <= 1 + 1e-9
     if kind in ("none", "with grandchildren"):
         assert max(found.ratios) > 0.99, "the replay may be blind"
+
+
+@pytest.mark.parametrize("declared", [MOMENTS, HOURS], ids=["moments", "hours"])
+@pytest.mark.parametrize("kind", ["none", "with grandchildren", "more than the bound"])
+def test_a_unit_moves_no_more_where_rows_are_ordered_by_moments(kind: str, declared: str) -> None:
+    found = replayed("hedge", UNITS[kind], Budget(2.0, 1e-6), declared=declared)
+    assert max(found.ratios) <= 1 + 1e-9
+    if kind != "more than the bound":
+        assert max(found.ratios) > 0.99, "the replay may be blind"
+
+
+@pytest.mark.parametrize("declared", [MOMENTS, HOURS], ids=["moments", "hours"])
+def test_moments_come_back_in_order_and_at_their_time_of_the_day(declared: str) -> None:
+    tables = frames(at_moments(made(400, 2)))
+    schema, meant = Schema.parse(declared), ["visits.day"]  # hours are declared of five days alone
+    release = hedgerow.synthesize(tables, schema, Budget(1e4, 1e-6), unsafe_noise_seed=1, allow_misfits=meant)
+    assert isinstance(release, LinkedRelease)
+    visits = release.sample(400, seed=4)["visits"].to_pandas()
+    assert len(visits) > 400
+    assert all(moments.is_monotonic_increasing for _, moments in visits.groupby("person").day)
+    if declared == MOMENTS:  # the hour follows from what kind of visit it was, the minute from the day
+        real = tables["visits"].to_pandas()
+        of_real = real.groupby(real.kind.fillna("none")).day.agg(lambda days: days.str[-8:-6].astype(int).mean())
+        of_made = visits.groupby(visits.kind.fillna("none").replace("other", "odd")).day.agg(
+            lambda days: days.dt.hour.mean()
+        )
+        assert set(visits.day.dt.hour) <= {11, 12, 13}
+        for kind in ("short", "none"):
+            assert of_made[kind] == pytest.approx(of_real[kind], abs=0.3)
 
 
 def test_a_unit_moves_no_more_where_delta_is_0() -> None:
@@ -203,6 +249,72 @@ def test_files_that_hold_a_column_in_several_types_are_refused(tmp_path: Any) ->
     schema = Schema.parse(SCHEMA)
     with refused("mixed-types", "houses", "id"):
         open_tables(tmp_path, schema).prepare(schema.encoding())
+
+
+def every_count(tables: Any, schema: Schema) -> list[Any]:
+    """What a run may be told about single columns of linked tables."""
+    encoding = schema.with_stand_ins().with_histories().encoding()
+    engine = open_tables(tables, schema, bounding_key=b"the same for both")
+    engine.prepare(encoding)
+    asked = [MarginalQuery(encoding.domain, (name,)) for name in encoding.domain.names]
+    return [exact.opened().tolist() for exact in engine.count(asked)]  # type: ignore[union-attr]
+
+
+def with_numbers_for_keys(tables: Tables) -> Tables:
+    houses = {row[0]: number for number, row in enumerate(tables["houses"])}
+    persons = {row[0]: 7 * number for number, row in enumerate(tables["persons"])}
+    return {
+        "houses": [(houses[row[0]], *row[1:]) for row in tables["houses"]],
+        "persons": [(persons[row[0]], houses[row[1]], *row[2:]) for row in tables["persons"]],
+        "visits": [(persons[row[0]], *row[1:]) for row in tables["visits"]],
+    }
+
+
+@pytest.mark.parametrize("keys", ["texts", "numbers"])
+@pytest.mark.parametrize("engine", ["duckdb", "postgres"])
+def test_tables_in_a_database_are_counted_as_files_are(engine: str, keys: str, request: Any, tmp_path: Any) -> None:
+    """Keys and links are spelled alike, those of a table that has both among them."""
+    server, schema = request.getfixturevalue(engine), Schema.parse(SCHEMA)
+    rows = made(30, 5)
+    tables = frames(rows)
+    if keys == "numbers":
+        ids = {"houses": ["id"], "persons": ["pid", "house"], "visits": ["person"]}
+        for name, held in with_numbers_for_keys(rows).items():
+            for each in ids[name]:
+                place = tables[name].column_names.index(each)
+                numbers = pa.array([row[NAMES[name].index(each)] for row in held], pa.int64())
+                tables[name] = tables[name].set_column(place, each, numbers)
+    if engine == "duckdb":
+        with server.driver.connect(str(tmp_path / "all.db")) as connection:
+            for name, table in tables.items():
+                connection.register("given", table)
+                connection.execute(f"create table {name} as select * from given")
+        whole = f"duckdb://{tmp_path / 'all.db'}"
+        one_by_one = {name: f"{whole}/{name}" for name in tables}
+    else:
+        one_by_one = {name: server.install(table) for name, table in tables.items()}
+        whole = server.url("").rstrip("/")
+        with server.connect() as connection:
+            for name, url in one_by_one.items():
+                connection.execute(f"drop table if exists {name}")
+                connection.execute(f"alter table {url.rpartition('/')[2]} rename to {name}")
+        one_by_one = {name: f"{whole}/{name}" for name in tables}
+    # whatever types its columns have, a hash is that of what they hold as text: days are text here and there
+    assert every_count(whole, schema) == every_count(tables, schema)
+    assert every_count(one_by_one, schema) == every_count(tables, schema)
+
+
+def test_ids_of_linked_tables_whose_collation_holds_texts_equal_are_refused(duckdb: Any, tmp_path: Any) -> None:
+    """Its keeper would count one unit, and we two; the second id of a table is looked at as the first one is."""
+    for table, column in (("houses", "id"), ("persons", "pid"), ("persons", "house"), ("visits", "person")):
+        file = tmp_path / f"{table}-{column}.db"
+        with duckdb.driver.connect(str(file)) as connection:
+            for name, held in frames(made(5, 1)).items():
+                connection.register("given", held)
+                connection.execute(f"create table {name} as select * from given")
+            connection.execute(f"alter table {table} alter {column} type varchar collate nocase")
+        with refused("person-collation", column):
+            every_count(f"duckdb://{file}", Schema.parse(SCHEMA))
 
 
 def test_a_mutant_that_bounds_after_joining_is_caught() -> None:

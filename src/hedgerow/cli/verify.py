@@ -59,6 +59,7 @@ def verify(
             found, confirmed = confirmation.verify(confirmation.read(release))
             signer = None
         else:
+            folder.refuse_packed(release)
             found, confirmed = verify_file(release, **trust._asdict())
             signer = found.signer
     if ledger is not None:
@@ -97,5 +98,8 @@ def verify(
     if doubt is not None:
         raise doubt
     if not json_ and release.suffix != ".json" and not os.path.isdir(release):
-        say_next(quiet, "sample", release, "-o", "more.csv", why="rows cost nothing")
-        say_next(quiet, "ask", release, "SELECT COUNT(*) FROM people", why="neither do answers")
+        links = found.schema.linked
+        say_next(quiet, "sample", release, "-o", "more" if links else "more.csv", why="rows cost nothing")
+        asked = links.names[-1] if links else "people"
+        asked = asked if asked.isidentifier() else f'"{asked}"'
+        say_next(quiet, "ask", release, f"SELECT COUNT(*) FROM {asked}", why="neither do answers")

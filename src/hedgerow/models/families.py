@@ -18,7 +18,8 @@ import pyarrow as pa
 from hedgerow.coded.domain import CodedTable, Codes, IntArray
 from hedgerow.models.linked import CELLS_AT_A_TIME, Chain, Local, pick
 from hedgerow.schema.arrays import FloatArray
-from hedgerow.schema.links import Tables, before, left_of, rows_of, start_of, step_of
+from hedgerow.schema.calendar import DAY, Datetime
+from hedgerow.schema.links import Tables, before, left_of, pace_of, rows_of, start_of, step_of, time_of
 from hedgerow.schema.ordered import OrderedColumn
 
 if TYPE_CHECKING:
@@ -109,7 +110,9 @@ class Children:
         self._left = counts[self.parent] - 1 - self.place
         link = tables.links[name]
         self._order = None if link.order is None else f"{name}.{link.order}"
+        self._time = None if self._order is None else time_of(coding.encoding.declared, self._order)
         self._begins: FloatArray = np.zeros(0)
+        """Where the first row of each parent stands, in steps; and every row, as far as steps tell."""
         self._orders: FloatArray = np.zeros(0)
         self._earlier: dict[str, _Earlier] = {}
         self._then: dict[str, str] = {}
@@ -158,7 +161,7 @@ class Children:
         return self.rows()
 
     def rows(self) -> Rows:
-        orders = None if self._order is None else self._written(self._orders)
+        orders = None if self._order is None else self._timed()
         counts = self._coding.counts(self._tables, self._name, self.own)
         return Rows(self.own, self.parent, self.unit, counts, orders, self._parents)
 
@@ -178,7 +181,8 @@ class Children:
             if not len(waiting):
                 break
         parents.codes |= own
-        self._begins = np.where(np.isnan(numbers), float(declared.cells.low), numbers)
+        numbers = np.where(np.isnan(numbers), float(declared.cells.low), numbers)
+        self._begins = np.floor(numbers / pace_of(declared))
 
     def draw(self, chain: Chain, local: Local) -> None:
         """Draw an attribute of every row."""
@@ -224,7 +228,7 @@ class Children:
         """Where every row stands in its order, by where its parent begins and the steps up to it."""
         assert self._order is not None
         column = cast("OrderedColumn", self._coding.column(self._order))
-        highest = column.settled(pa.array([column.max]))[0][0]  # type: ignore[attr-defined]
+        highest = np.floor(column.settled(pa.array([column.max]))[0][0] / pace_of(column))  # type: ignore[attr-defined]
         steps = np.zeros(len(self))
         moving = np.flatnonzero(self.place > 0)
         held = {name: self.own[name][moving] for name in self._encoding.attributes_of(step_of(self._name))}
@@ -233,7 +237,21 @@ class Children:
         firsts = np.flatnonzero(self.place == 0)
         moved = ends - np.repeat(ends[firsts], np.diff(np.append(firsts, len(self))))
         self._orders = np.minimum(self._begins[self.parent] + moved, highest)
-        self.own |= self._coding.codes(self._order, self._written(self._orders))
+        found = self._coding.codes(self._order, self._written(self._orders * pace_of(column)))
+        self.own |= {name: codes for name, codes in found.items() if name != self._time}
+
+    def _timed(self) -> pa.Array:
+        """The orders of all rows; of those of one parent and day the times come in order."""
+        assert self._order is not None
+        column = self._coding.column(self._order)
+        numbers = self._orders * pace_of(column)
+        if self._time is None or self._time not in self.own:
+            return self._written(numbers)
+        assert isinstance(column, Datetime)
+        times = column.seconds_of_day(self.own[self._time], self._coding.rng)
+        place = np.lexsort((times, self._orders, self.parent))  # rows stand by parent and order: within a day they move
+        self.own[self._time] = self.own[self._time][place]
+        return self._written(np.floor(self._orders) * DAY + times[place])
 
     def _written(self, numbers: FloatArray) -> pa.Array:
         """The orders that numbers stand for."""

@@ -55,7 +55,7 @@ class Kept:
     left: IntArray
     """How many of the same parent come after it."""
     step: npt.NDArray[np.float64]
-    """By how much its order exceeds that of the row before; NaN for the first, and where one of them has none."""
+    """How many whole steps its order lies after that of the row before; NaN for the first, and where one has none."""
     weight: IntArray
     misfits: Mapping[str, int]
     """How many units have rows of this table that are left out, by why (`Tables.misfits`)."""
@@ -111,7 +111,7 @@ def kept_rows(
         sizes = np.bincount(np.cumsum(first) - 1, minlength=0)[np.cumsum(first) - 1] if len(rows) else place
         step = np.full(len(rows), np.nan)
         if at is not None:
-            step[1:] = np.diff(at[rows])
+            step[1:] = np.diff(np.floor(at[rows]))
             step[first] = np.nan
         weight = tables.parts // np.maximum(1, np.bincount(unit, minlength=len(units)))[unit]
         kept[name] = Kept(rows, parent, unit, hashes, first, sizes - 1 - place, step, weight, misfits)

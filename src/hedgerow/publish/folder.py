@@ -79,6 +79,15 @@ def pack(folder: Path, file: Path) -> None:
             packed.writestr(about, (folder / name).read_bytes())
 
 
+def refuse_packed(file: Path) -> None:
+    """A folder that `pack` wrote is no release, and is told so."""
+    with suppress(OSError, zipfile.BadZipFile, NotImplementedError), zipfile.ZipFile(file) as packed:
+        if any(name.rpartition("/")[2] == SUMS for name in packed.namelist()):
+            raise ReleaseError(
+                "packed-publication", f'"{file}" is a published folder, packed. Hint: unpack it, and verify the folder.'
+            )
+
+
 def _draw(folder: Path, publication: Publication) -> Publication:
     """Both files of every table, from one and the same draw; the publication with the numbers of rows that came."""
     drawn = dict.fromkeys(publication.tables, 0)
@@ -106,10 +115,12 @@ def _given(given: Path | None, publication: Publication) -> Iterator[tuple[Table
 
 
 def table_in(folder: Path, name: str) -> Path:
-    """The file of one of the linked tables in a folder."""
+    """The file of one of the linked tables in a folder, or the folder of its parts."""
     for suffix in TABLE_SUFFIXES:
         if (folder / f"{name}{suffix}").is_file():
             return folder / f"{name}{suffix}"
+    if any((folder / name).glob("*.parquet")):
+        return folder / name
     raise OptionError(
         "no-such-table-file",
         f'"{folder}" holds no table of "{name}" ({", ".join(name + suffix for suffix in TABLE_SUFFIXES)}). Linked '
@@ -179,9 +190,9 @@ def _name(name: object) -> str:
 def _check_sums(folder: Path) -> tuple[list[str], str | None]:
     try:
         sums = (folder / SUMS).read_bytes()
-        lines = [_SUM.fullmatch(line) for line in sums.decode("ascii").splitlines()]
+        lines = [_SUM.fullmatch(line) for line in sums.decode("ascii").split("\n")]
         listed = {line[2]: line[1] for line in lines if line}
-        if len(listed) != len(lines) or not lines:
+        if not listed or _written(listed) != sums:
             raise ReleaseError("sums-written", f'"{folder / SUMS}" is not written as checksums are.')
         held = set(_names(folder)) - {SUMS, SIGNATURE, PUBLIC_KEY}
         if held != listed.keys():
@@ -197,7 +208,10 @@ def _check_sums(folder: Path) -> tuple[list[str], str | None]:
         confirmed = [f"{counted(len(listed), 'file')} match {SUMS}, and nothing lies beside them"]
         if not (folder / SIGNATURE).exists() and not (folder / PUBLIC_KEY).exists():
             return confirmed, None
-        public = from_pem((folder / PUBLIC_KEY).read_bytes())
+        given = (folder / PUBLIC_KEY).read_bytes()
+        public = from_pem(given)
+        if as_pem(public) != given:
+            raise ReleaseError("signature-written", f'"{folder / PUBLIC_KEY}" is not written as Hedgerow writes keys.')
         signature = (folder / SIGNATURE).read_bytes()
         signer = check_signature(sums, {"public_key": public, "signature": signature.hex()})
     except (OSError, UnicodeDecodeError):
@@ -352,11 +366,14 @@ class _Rows:
 
 
 def _batches(path: Path) -> Iterator[pa.Table]:
-    """What a Parquet or Arrow file holds, without empty parts."""
+    """What a Parquet or Arrow file holds, or a folder of Parquet files, without empty parts."""
     import pyarrow as pa
     import pyarrow.parquet
 
-    if path.suffix == ".parquet":
+    if path.is_dir():
+        for file in sorted(path.glob("*.parquet")):
+            yield from _batches(file)
+    elif path.suffix == ".parquet":
         with pyarrow.parquet.ParquetFile(path) as file:
             yield from (pa.Table.from_batches([batch]) for batch in file.iter_batches() if len(batch))
     else:
@@ -405,7 +422,11 @@ def _names(folder: Path) -> list[str]:
 
 
 def _sums(folder: Path, names: list[str]) -> bytes:
-    return "".join(f"{_digest(folder / name)}  {name}\n" for name in names).encode()
+    return _written({name: _digest(folder / name) for name in names})
+
+
+def _written(digests: Mapping[str, str]) -> bytes:
+    return "".join(f"{digest}  {name}\n" for name, digest in digests.items()).encode()
 
 
 def _file(folder: Path, name: str) -> File:

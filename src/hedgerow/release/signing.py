@@ -10,12 +10,13 @@ from hedgerow.errors import OptionError, ReleaseError
 
 def sign(data: bytes, key_file: Path) -> dict[str, str]:
     """The public key and the signature of `data`, in hex, by a private key in a PEM file."""
+    from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     try:
         key = serialization.load_pem_private_key(key_file.read_bytes(), password=None)
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, UnsupportedAlgorithm):
         raise OptionError("bad-key", f'"{key_file}" is not an unencrypted private key in PEM format.') from None
     if not isinstance(key, Ed25519PrivateKey):
         raise OptionError(
@@ -55,12 +56,13 @@ def as_pem(public_key: str) -> bytes:
 
 def from_pem(data: bytes) -> str:
     """The same in hex; ReleaseError where it is no such key."""
+    from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
     try:
         key = load_pem_public_key(data)
-    except ValueError:
+    except (ValueError, UnsupportedAlgorithm):
         key = None
     if not isinstance(key, Ed25519PublicKey):
         raise ReleaseError("signature-written", "the public key beside the signature is no Ed25519 key in PEM format.")

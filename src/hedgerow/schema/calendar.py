@@ -311,6 +311,21 @@ class Datetime(CalendarColumn):
     def value_type(self) -> pa.DataType:
         return pa.timestamp("s")
 
+    @property
+    def has_times(self) -> bool:
+        """Whether the time of the day is an attribute."""
+        return self._is_wide and self._steps_a_day > 1
+
+    @property
+    def pace(self) -> int:
+        """Seconds from one step of an order to the next: a day's at most, and a day's where times are apart."""
+        return DAY if self._is_wide else min(_SECONDS.get(self.step, DAY), DAY)
+
+    def seconds_of_day(self, codes: CodeArray, rng: np.random.Generator) -> IntArray:
+        """A second of the day for each code of the times."""
+        drawn: IntArray = self._time_cells.draw(codes.astype(np.int64), None, rng) * (DAY // self._steps_a_day)
+        return drawn
+
     def read(self, array: pa.Array) -> Reading:
         return self._read(array)
 

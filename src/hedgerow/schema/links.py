@@ -8,10 +8,13 @@ are columns of one schema, each named TABLE.COLUMN, with some that nobody wrote 
 | TABLE.rows(CHILD)       | how many rows of CHILD link to it                                     |
 | TABLE.start(CHILD)      | what `order` is in the first of them; null where there is none       |
 | TABLE.left()            | how many rows of the same parent come after it                        |
-| TABLE.step()            | by how much its `order` exceeds that of the row before it; first: null |
+| TABLE.step()            | how many steps its `order` lies after that of the row before it; first: null |
 | TABLE.before(COLUMN)    | what COLUMN was in the row before it; first: null                     |
 
 Beside them a first look counts units of which rows are left out: TABLE.orphans(), TABLE.duplicates(), TABLE.beyond().
+
+Steps are whole numbers, days, or where moments are not cut what `step` says. The time of the day, where it is cut, does
+not follow from them: it is drawn like any other attribute, and a start is a day then.
 
 A question is about the columns of one table, and of those above it: about its *view*. In every view the rows of one
 unit (a key of the root and all that hangs on it) weigh `parts` together at most, so that is what one unit moves.
@@ -27,7 +30,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from hedgerow.coded.domain import Marginal
 from hedgerow.errors import listing, suggestion
-from hedgerow.schema.calendar import Date
+from hedgerow.schema.calendar import TIME, Date, Datetime
 from hedgerow.schema.explain import key_error, schema_error
 from hedgerow.schema.numeric import Integer
 from hedgerow.schema.reading import Text, Whole, as_text
@@ -150,6 +153,10 @@ def histories(schema: Schema) -> dict[str, Any]:
         name = start_of(tables.parent(table), table) if own == tables.links[table].order else before(column)
         found[name] = {key: value for key, value in data[column].items() if key != "discovered"}
         found[name]["missing"] = none
+        if name != before(column) and time_of(schema.columns, column) is not None:
+            ends = {key: str(found[name][key])[: len("2020-01-01")] for key in ("min", "max")}
+            found[name] |= {"type": "date", "step": "day", **ends}
+            found[name].pop("times", None)
     return {name: declared for name, declared in found.items() if name not in schema.columns}
 
 
@@ -168,19 +175,34 @@ def _check_columns(schema: Schema, tables: Tables, name: str) -> None:
                 ("tables", name, "columns", column),
                 "`values: private` cannot be used with `tables` yet. Hint: list the values, with `other: true`.",
             )
-    if link.order is not None and not isinstance(schema.columns.get(f"{name}.{link.order}"), Integer | Date):
+    if link.order is not None and not isinstance(schema.columns.get(f"{name}.{link.order}"), Integer | Date | Datetime):
         raise key_error(
             "bad-order",
             ("tables", name, "order"),
-            f'"{link.order}" must be one of the columns of "{name}", a date or an integer.',
+            f'"{link.order}" must be one of the columns of "{name}", a date, a datetime or an integer.',
         )
 
 
 def _span(schema: Schema, name: str) -> int:
     """The longest step that there can be."""
     column = schema.columns[f"{name}.{schema.tables[name].order}"]
-    assert isinstance(column, Integer | Date)
-    return int(column.max - column.min) if isinstance(column, Integer) else int((column.max - column.min).days)
+    assert isinstance(column, Integer | Date | Datetime)
+    if isinstance(column, Integer):
+        return int(column.max - column.min)
+    if isinstance(column, Date):
+        return int((column.max - column.min).days)
+    return int((column.max - column.min).total_seconds()) // pace_of(column) + 1
+
+
+def pace_of(column: object) -> int:
+    """How much a step is, in the numbers of the column that orders rows."""
+    return column.pace if isinstance(column, Datetime) else 1
+
+
+def time_of(columns: Mapping[str, object], name: str) -> str | None:
+    """The attribute of a column that says which time of the day it was, where that is one of its own."""
+    column = columns[name]
+    return f"{name}{TIME}" if isinstance(column, Datetime) and column.has_times else None
 
 
 class Misfit(NamedTuple):
@@ -321,7 +343,9 @@ class View:
     """The attributes that a row of a table is drawn with."""
 
     own: Marginal
-    """Its own that are drawn; how far it lies from the row before comes first."""
+    """Its own that are drawn; how far it lies from the row before comes first. The time of the day that it is ordered
+    by, where that is an attribute, is among them.
+    """
     order: Marginal
     """Its own that follow from how far it lies from the row before."""
     given: Marginal
@@ -356,9 +380,10 @@ class View:
         }
         (left,) = columns[left_of(name)]
         first = columns.get(step, ())
+        times = tuple(each for each in columns.get(order, ()) if each == f"{order}{TIME}")
         return cls(
-            (*first, *_attributes(own, columns)),
-            columns.get(order, ()),
+            (*first, *times, *_attributes(own, columns)),
+            tuple(each for each in columns.get(order, ()) if each not in times),
             _attributes(above, columns),
             left,
             earlier,

@@ -3,7 +3,8 @@
 A row of a child table is drawn attribute by attribute, each given others: what it was in the row before, how many rows
 of the same parent there are and follow, the order, attributes of the same row that are drawn already, and those of the
 parent. Which attributes those are is read off noisy scores: the L1 distance of every pair that is possible from
-independence, for one amount. Each of them is then measured with the attribute, all pairs of a table in one stack.
+independence, for one amount, less what chance alone makes of a table of so many cells. Each of them is then measured
+with the attribute, all pairs of a table in one stack; an attribute that nothing tells of is measured again.
 
 An attribute's model is fitted to its pairs given what it is given, and nobody measures how these hang together: some
 units are drawn, table after table and attribute after attribute as a release is drawn, and the model of each attribute
@@ -61,8 +62,8 @@ FINEST, COARSEST = 20.0, 4.0
 """Codes that an attribute is merged into, about, at most and at least."""
 MOST_OF_ROW = 2
 """Attributes of the same row that one may be given."""
-CERTAIN = 4.0
-"""A score is believed that exceeds its noise so many times."""
+CERTAIN = 3.0
+"""A score is believed that exceeds its noise so many times, beyond what chance explains."""
 UNITS, ROWS = 4096, 1 << 15
 """Units and rows of a table that are drawn while it is learnt, at most."""
 PASSES = 3
@@ -173,7 +174,7 @@ class Learning:
         return Chain(self._known.domain, found, self._known.recoding, self._known.fill)
 
     def _ask(self, spend: Amount) -> None:
-        """Measure the columns, score the pairs, measure those that are chosen."""
+        """Measure the columns, score the pairs, measure those that are chosen, and again what nothing else tells of."""
         curator, view, relations = self._curator, self._view, self._relations
         alone = spend.share(ONE_WAYS) if relations else spend
         asked = curator if relations else Scope(curator, view.own)
@@ -193,15 +194,31 @@ class Learning:
         recoding = Recoding(columns.domain, {name: each for name, each in maps.items() if each is not None})
         coarse = curator.recode(recoding)
         first = {held[0] for held in curator.columns.values() if held}
-        self._given = chosen(view, coarse.domain, scored(view, coarse, scoring), relations, first)
+        scores = scored(view, coarse, scoring, self._by_chance(recoding))
+        self._given = chosen(view, coarse.domain, scores, relations, first)
         pairs = [coarse.domain.marginal((name, other)) for name, others in self._given.items() for other in others]
-        if pairs:
-            answers = coarse.measure([MarginalQuery(coarse.domain, pair) for pair in pairs], spend=rest)
-            self._measured = dict(zip(pairs, answers, strict=True))
-        else:
-            measure_one_ways(curator, rest)  # nothing is related; the budget is spent all the same
+        asked_of = [*pairs, *((name,) for name, others in self._given.items() if not others)]
+        answers = coarse.measure([MarginalQuery(coarse.domain, each) for each in asked_of], spend=rest)
+        self._measured = dict(zip(asked_of, answers, strict=True))
         fill = {name: columns.of[name].counts for name in recoding.maps}
         self._known = Chain(asked.domain, [], recoding, fill)
+
+    def _by_chance(self, recoding: Recoding) -> dict[str, float]:
+        """For each attribute a factor; those of two say how far they are from independence by chance alone.
+
+        A cell that units of one weight fall into by chance strays by √(2/π · weight · p (1 − p) q (1 − q) · total) or
+        so, and the distance is the sum over all cells.
+        """
+        found = {}
+        scale = (2 / math.pi * self._unit * self._columns.total) ** 0.25
+        for attribute in recoding.target():
+            counts = self._columns.of[attribute.name].counts
+            mapping = recoding.maps.get(attribute.name)
+            if mapping is not None:
+                counts = np.bincount(mapping, weights=counts).astype(np.float64)
+            shares = np.clip(counts / max(1e-9, counts.sum()), 0.0, 1.0)
+            found[attribute.name] = scale * float(np.sqrt(shares * (1 - shares)).sum())
+        return found
 
     def _fit(
         self,
@@ -221,6 +238,10 @@ class Learning:
         if mapping is not None:
             counts = np.bincount(mapping, weights=counts).astype(np.float64)
             std *= math.sqrt(len(mapping) / len(counts))
+        again = self._measured.get((name,))  # where nothing else tells of it
+        if again is not None:
+            known = std**2 / (std**2 + again.std**2)
+            counts, std = (1 - known) * counts + known * again.dense(), math.sqrt(known) * again.std
         possible = np.ones(len(counts), dtype=bool)
         if absent is not None and (mapping is None or (mapping == mapping[absent]).sum() == 1):
             possible[absent if mapping is None else mapping[absent]] = False
@@ -237,19 +258,28 @@ class Learning:
         return Local(name, tuple(given), alone, fit.fitted(start))
 
     def _pair(self, name: str, other: str) -> tuple[Counts, float]:
-        """Noisy counts of an attribute, a line for each code of another one, and their standard error.
+        """Noisy counts of an attribute, a line for each code of another one, and their standard error; none below 0.
 
         Where there is hardly any noise it is taken for what one unit weighs: a relation does not rest on one.
         """
         measurement = self._measured[self._curator.domain.marginal((name, other))]
         names = measurement.query.attributes
         values = measurement.dense().reshape(measurement.query.shape)
+        values = _projected(values.reshape(-1).astype(np.float64)).reshape(values.shape)
         return (values if names == (other, name) else values.T), max(measurement.std, self._unit)
 
 
 def _shared(unit: IntArray) -> Counts:
     """The weight of rows that share that of their unit."""
     return 1.0 / np.maximum(1, np.bincount(unit)[unit]) if len(unit) else np.zeros(0)
+
+
+def _projected(values: Counts) -> Counts:
+    """The nearest counts that none is below 0 of, with the same sum."""
+    whole = max(0.0, float(values.sum()))
+    order = np.sort(values)[::-1]
+    over = (np.cumsum(order) - whole) / np.arange(1, len(order) + 1)
+    return np.maximum(0.0, values - over[np.flatnonzero(order > over)[-1]]) if whole else np.zeros(len(values))
 
 
 class _Fit:
@@ -320,8 +350,8 @@ class _Fit:
         return tuple(np.split(theta, ends[:-1]))
 
 
-def scored(view: View, curator: Curator, spend: Amount) -> dict[Marginal, float]:
-    """How far each pair that may matter is from independence, in noise of the score; at least 0."""
+def scored(view: View, curator: Curator, spend: Amount, by_chance: Mapping[str, float]) -> dict[Marginal, float]:
+    """How far each pair that may matter is from independence beyond chance, in noise of the score; at least 0."""
     domain = curator.domain
     pairs = [domain.marginal(pair) for pair in combinations(view.own, 2)]
     for name in view.own:
@@ -331,7 +361,10 @@ def scored(view: View, curator: Curator, spend: Amount) -> dict[Marginal, float]
     candidates = [Candidate(MarginalQuery(domain, pair)) for pair in pairs]
     noise = curator.noise(spend, [2.0] * len(pairs))[0].scale * 2
     found = curator.score(candidates, against=INDEPENDENCE, spend=spend)
-    return {pair: max(0.0, score / noise) for pair, score in zip(pairs, found, strict=True)}
+    return {
+        pair: max(0.0, score - by_chance[pair[0]] * by_chance[pair[1]]) / noise
+        for pair, score in zip(pairs, found, strict=True)
+    }
 
 
 def chosen(

@@ -22,7 +22,7 @@ from hedgerow.private.sources.source import BATCH_ROWS, Source, by_person
 from hedgerow.schema import Encoding, Schema
 from hedgerow.schema.arrays import plain
 from hedgerow.schema.fits import MISFIT
-from hedgerow.schema.links import before, left_of, rows_of, start_of, step_of
+from hedgerow.schema.links import before, left_of, pace_of, rows_of, start_of, step_of
 from hedgerow.schema.ordered import OrderedColumn
 
 
@@ -201,7 +201,9 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
 def read_tables(
     schema: Schema, sources: Mapping[str, Source]
 ) -> tuple[dict[str, pa.Table], dict[str, npt.NDArray[np.float64]]]:
-    """The declared columns and the ids of every table, as they were read, and where the rows of ordered ones stand."""
+    """The declared columns and the ids of every table, as they were read, and where the rows of ordered ones stand, in
+    steps.
+    """
     assert schema.linked is not None
     read: dict[str, pa.Table] = {}
     orders: dict[str, npt.NDArray[np.float64]] = {}
@@ -222,7 +224,7 @@ def read_tables(
         if order is not None:
             column = schema.columns[f"{name}.{order}"]
             assert isinstance(column, OrderedColumn)
-            orders[name] = column.settled(_one(read[name].column(order)))[0]
+            orders[name] = column.settled(_one(read[name].column(order)))[0] / pace_of(column)
     return read, orders
 
 
@@ -261,7 +263,9 @@ def _together(batches: Sequence[pa.RecordBatch], name: str) -> pa.Table:
 def open_tables(
     table: Any, schema: Schema, *, bounding_key: bytes | None = None, memory: int = 4 << 30
 ) -> LinkedEngine:
-    """An engine for linked tables: a folder with a file of each, or a mapping from their names to frames or paths."""
+    """An engine for linked tables: a folder with a file of each, the URL of a database that has them, or a mapping from
+    their names to frames, paths or URLs.
+    """
     from hedgerow.private.sources.source import open_source
 
     sources = {
@@ -272,8 +276,11 @@ def open_tables(
 
 
 def named_tables(table: Any, schema: Schema) -> dict[str, Any]:
-    """What each of the linked tables is read from: its frame, or its file."""
+    """What each of the linked tables is read from: its frame, its file, or its URL."""
     from pathlib import Path
+
+    from hedgerow.private.engines.elsewhere import engine_elsewhere
+    from hedgerow.private.sources.source import in_database
 
     assert schema.linked is not None
     names = schema.linked.names
@@ -284,10 +291,13 @@ def named_tables(table: Any, schema: Schema) -> dict[str, Any]:
         return {name: table[name] for name in names}
     if isinstance(table, str | Path) and "://" not in str(table):
         return {name: _file(Path(table), name) for name in names}
+    if in_database(table) and engine_elsewhere(table) is None:
+        between = "." if table.lower().startswith("spark://") and "/" not in table.split("://", 1)[1] else "/"
+        return {name: f"{table.rstrip('/')}{between}{name}" for name in names}
     raise OptionError(
         "not-linked-tables",
-        "linked tables are a folder with a file for each (FOLDER/TABLE.csv), or a mapping from names to frames. "
-        "Databases are not read for linked tables yet.",
+        "linked tables are a folder with a file for each (FOLDER/TABLE.csv), a database that has them "
+        "(duckdb://FILE, postgres://SERVER/DATABASE), or a mapping from names to frames, files and URLs.",
     )
 
 

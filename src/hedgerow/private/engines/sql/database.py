@@ -92,24 +92,27 @@ class Database:
         return self.stream(self.table.select(*wanted))
 
     def by_person(self, person: str) -> Source:
-        return _ByPerson(self, self.naming(person))
+        return _ByPerson(self, (person,))
 
-    def naming(self, person: str) -> Any:
-        """The table with the column `person` spelled as `hedgerow.private.identity` spells it.
+    def naming(self, *persons: str) -> Any:
+        """The table with each of the columns `persons` spelled as `hedgerow.private.identity` spells it.
 
         Days, moments and floating-point numbers are not spelled in SQL: they stand as they are.
         """
-        column = wanted_columns([person], self._header, self.what)[0]
+        columns = wanted_columns(persons, self._header, self.what)
         with self.asking():
-            spelled = _spelled(self._given[column])
-            if spelled.type().is_string() and not self._compared_as_written(column):
-                raise TableError(
-                    "person-collation",
-                    f'the column "{column}", which names a person, holds texts that {self.name} takes for equal '
-                    "although they are written differently. Hint: give a view in which it is plain "
-                    "text that is written in one way.",
-                )
-            return _readable(self._given, {column: spelled})
+            return _readable(self._given, {column: self._who(column) for column in columns})
+
+    def _who(self, column: str) -> Any:
+        spelled = _spelled(self._given[column])
+        if spelled.type().is_string() and not self._compared_as_written(column):
+            raise TableError(
+                "person-collation",
+                f'the column "{column}", which names a person, holds texts that {self.name} takes for equal '
+                "although they are written differently. Hint: give a view in which it is plain "
+                "text that is written in one way.",
+            )
+        return spelled
 
     def stream(self, question: Any) -> Iterator[pa.RecordBatch]:
         """The rows of an expression over the table, however many. Every pass sees the table as the first one did."""
@@ -178,11 +181,14 @@ def count(table: Any) -> Any:
 
 
 class _ByPerson:
-    """A table of a database whose persons are spelled."""
+    """A table of a database with columns in which ids are spelled."""
 
-    def __init__(self, database: Database, table: Any):
-        self._database = database
-        self._table = table
+    def __init__(self, database: Database, persons: tuple[str, ...]):
+        self._database, self._persons = database, persons
+        self._table = database.naming(*persons)
+
+    def by_person(self, person: str) -> Source:
+        return _ByPerson(self._database, (*self._persons, person))
 
     def header(self) -> tuple[str, ...]:
         return self._database.header()
