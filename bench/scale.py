@@ -59,41 +59,6 @@ def synthesize(folder: str, release: str, memory: int) -> dict[str, float]:
     return {}
 
 
-def write_numbers(folder: str, rows: int) -> dict[str, float]:
-    """Twenty columns of two decimals over a wide range, as Parquet files and as a DuckDB file made from them.
-
-    About a million distinct values each; every column leans on the one before it.
-    """
-    import duckdb
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    Path(folder).mkdir()
-    for part in range(0, rows, PART // 10):
-        rng = np.random.default_rng(part)
-        count = min(PART // 10, rows - part)
-        before, columns = rng.standard_normal(count), {}
-        for name in sizes():
-            before = 0.7 * before + 0.714 * rng.standard_normal(count)
-            columns[name] = np.round(3000 * np.exp(before), 2)
-        pq.write_table(pa.table(columns), f"{folder}/{part:012d}.parquet", use_dictionary=False, compression="lz4")
-    with duckdb.connect(f"{folder}.db") as connection:
-        connection.execute(f"create table people as select * from '{folder}/*.parquet'")
-    return {}
-
-
-def synthesize_numbers(table: str, memory: int) -> dict[str, float]:
-    """A whole run of mst, cuts bought, without its rows."""
-    import hedgerow as hr
-    from hedgerow.progress import Limits
-
-    declared = "{type: number, min: 0, max: 10000000, decimals: 2}"
-    schema = hr.Schema.parse("columns:\n" + "".join(f"  {name}: {declared}\n" for name in sizes()))
-    hr.synthesize(table, schema, hr.Budget(1.0, 1e-6), "mst", limits=Limits(memory=memory))
-    return {}
-
-
 def count(folder: str, memory: int) -> dict[str, float]:
     """All pairs, the coded rows in memory or on disk."""
     from hedgerow.coded.query import MarginalQuery
@@ -180,11 +145,6 @@ def run() -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory(prefix="hedgerow-bench-") as folder:
         release = f"{folder}/r.release"
         few, many = f"{folder}/few", f"{folder}/many"
-        numbers = f"{folder}/numbers"
-        needed(step("write_numbers", numbers, most // 10))
-        for what, table in (("Parquet", numbers), ("DuckDB", f"duckdb://{numbers}.db/people")):
-            found = step("synthesize_numbers", table, 1 << 30)
-            line(f"mst, 20 numeric columns from {what}, --max-memory 1G", most // 10, found)
         needed(step("write_rows", few, most // 10))
         line("mst, rows in", most // 10, step("synthesize", few, release, GENEROUS))
         line("mst, rows in, --max-memory 512M", most // 10, step("synthesize", few, release, LITTLE))

@@ -2,7 +2,7 @@
 
 Three are public and looked for in $HEDGEROW_DATA. Five are made up here, seeded, of kinds that people have: prices and
 measures, web sessions, land sales, trips with times and money, incidents with heavy-tailed costs. They are small where
-such tables are small.
+such tables are small. Six more are made up in `further`.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from bench.raw.declaring import Declared, Made, number, whole
+from bench.raw.further import FURTHER
 from bench.tables import DATA
 
 if TYPE_CHECKING:
     import pandas as pd
 
     import hedgerow as hr
-
-Declared = dict[str, dict[str, Any]]
 
 
 class Raw(NamedTuple):
@@ -40,14 +40,6 @@ class Raw(NamedTuple):
 
     def columns(self, *types: str) -> list[str]:
         return [name for name, column in self.declared.items() if column["type"] in types]
-
-
-def whole(low: int, high: int) -> dict[str, Any]:
-    return {"type": "integer", "min": low, "max": high}
-
-
-def number(low: float, high: float, decimals: int) -> dict[str, Any]:
-    return {"type": "number", "min": low, "max": high, "decimals": decimals}
 
 
 PUBLIC: dict[str, tuple[str, Declared]] = {
@@ -91,7 +83,7 @@ def read(name: str) -> Raw:
     return Raw(rows.astype({column: str for column in rows if column not in declared}), declared)
 
 
-def _prices(rng: np.random.Generator) -> tuple[dict[str, Any], Declared]:
+def _prices(rng: np.random.Generator) -> Made:
     """Stones: weights that heap below round ones, prices that follow, three lengths that nearly follow."""
     count = 54_000
     weight = np.exp(rng.normal(-0.4, 0.6, count)).clip(0.2, 5)
@@ -115,7 +107,7 @@ def _prices(rng: np.random.Generator) -> tuple[dict[str, Any], Declared]:
     return columns, declared
 
 
-def _sessions(rng: np.random.Generator) -> tuple[dict[str, Any], Declared]:
+def _sessions(rng: np.random.Generator) -> Made:
     """Visits: counts of pages, seconds with many digits, rates that are fractions of small counts, values mostly 0."""
     count = 12_000
     engaged = rng.normal(0, 1, count)
@@ -147,7 +139,7 @@ def _sessions(rng: np.random.Generator) -> tuple[dict[str, Any], Declared]:
     return columns, declared
 
 
-def _land(rng: np.random.Generator) -> tuple[dict[str, Any], Declared]:
+def _land(rng: np.random.Generator) -> Made:
     """Sales: prices from a token 0, 1 or 10 to millions, in round thousands; areas, years, places, days."""
     count = 40_000
     where = rng.normal(0, 1, (2, count))
@@ -183,7 +175,7 @@ def _land(rng: np.random.Generator) -> tuple[dict[str, Any], Declared]:
     return columns, declared
 
 
-def _trips(rng: np.random.Generator) -> tuple[dict[str, Any], Declared]:
+def _trips(rng: np.random.Generator) -> Made:
     """Rides of one spring: rush hours, flat fares, tips of a round share of what is paid by card."""
     count = 6_400
     day = np.datetime64("2019-02-28") + rng.integers(0, 32, count)
@@ -215,7 +207,7 @@ def _trips(rng: np.random.Generator) -> tuple[dict[str, Any], Declared]:
     return columns, declared
 
 
-def _incidents(rng: np.random.Generator) -> tuple[dict[str, Any], Declared]:
+def _incidents(rng: np.random.Generator) -> Made:
     """What went wrong, when, and what it cost: mostly nothing, seldom millions, guessed in round numbers."""
     count = 10_000
     size = rng.normal(0, 1, count)
@@ -248,10 +240,11 @@ def _incidents(rng: np.random.Generator) -> tuple[dict[str, Any], Declared]:
     return columns, declared
 
 
-MADE_UP: dict[str, Callable[[np.random.Generator], tuple[dict[str, Any], Declared]]] = {
+MADE_UP: dict[str, Callable[[np.random.Generator], Made]] = {
     "prices": _prices,
     "sessions": _sessions,
     "land": _land,
     "trips": _trips,
     "incidents": _incidents,
+    **FURTHER,
 }

@@ -13,7 +13,7 @@ from hedgerow.audit.method import Pair, replay_pair
 from hedgerow.coded.domain import Attribute, Domain
 from hedgerow.coded.measurement import Measurement, Noise
 from hedgerow.methods.independent import Independent
-from hedgerow.private.cuts.growing import MOST_RUNS, Growing, Node
+from hedgerow.private.cuts.growing import FINEST, MOST_RUNS, Growing, Node
 from hedgerow.private.cuts.settling import settle
 from hedgerow.private.engines import open_engine
 from hedgerow.private.exact import SparseCounts
@@ -132,6 +132,31 @@ def test_where_noise_is_large_nothing_falls_between_leaves(seed: int):
     upto = np.cumsum([0, *(weight for _, _, weight in found)]) / sum(weight for *_, weight in found)
     edges = [found[0][0], *(last + 1 for _, last, _ in found)]
     assert np.abs(upto - np.searchsorted(np.sort(values), edges) / len(values)).max() < 0.08
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "middle", "spread"), [(0, 20_000, 10_130, 90), (40_000_000, 50_000_000, 44_970_000, 60_000)]
+)
+def test_noise_far_from_all_rows_is_no_leaf(low: int, high: int, middle: int, spread: int):
+    """One made-up row in five hundred, fifty standard deviations away, would move the mean by a tenth of one."""
+    values = np.random.default_rng(0).normal(middle, spread, 40_000).astype(np.int64)
+    for seed in range(25):
+        leaves = [leaf for cell in cut(values, low, high, 80.0, seed) for leaf in cell]
+        assert leaves[0][0] > middle - 15 * spread
+        assert leaves[-1][1] < middle + 15 * spread
+
+
+def test_a_tail_that_goes_on_is_held_although_no_part_of_it_is_beyond_doubt():
+    rng = np.random.default_rng(0)
+    values = 100 * np.where(rng.random(20_000) < 0.9, rng.gamma(6, 90, 20_000), 1_000 + rng.exponential(300, 20_000))
+    for seed in range(8):
+        last = cut(values.astype(np.int64), 0, 10**9, 80.0, seed)[-1][-1]
+        assert 150_000 < last[1] < 400_000
+
+
+def test_very_many_rows_are_cut_no_finer_than_anybody_can_see():
+    values = np.random.default_rng(0).lognormal(11, 1, 1_000_000).astype(np.int64)
+    assert sum(map(len, cut(values, 0, 10**9, 5.0))) < 10 * FINEST
 
 
 def test_round_numbers_are_seen_together_where_none_is_seen_alone():

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.schema import Schema
-from hedgerow.schema.endings import ending_of, endings
+from hedgerow.schema.endings import Habit, ending_of, endings, residues_of
 from hedgerow.schema.leaves import Leaf, Leaves
 from refusals import refused
 
@@ -73,3 +73,13 @@ def test_prices_keep_their_cents() -> None:
     assert abs((cents == 99).mean() - 0.6) < 0.08
     assert abs((cents == 50).mean() - 0.2) < 0.05
     assert np.array_equal(np.round(made, 2), made)
+
+
+@given(st.lists(st.integers(-(10**12), 10**12), min_size=1), st.sets(st.sampled_from(endings(13))))
+def test_a_step_has_a_named_ending_where_it_leaves_its_remainder(numbers: list[int], named: set[str]) -> None:
+    steps = np.array([*numbers, *(number * 10_000 for number in numbers)], dtype=np.int64) % 10**13
+    habit = Habit(dict.fromkeys(named, 1.0), np.array([1]), np.array([10**13]), [])
+    expected = [
+        any(step % period in residues for residues, period in map(residues_of, named)) for step in steps.tolist()
+    ]
+    assert habit._is_named(steps).tolist() == expected

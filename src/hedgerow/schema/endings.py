@@ -18,12 +18,13 @@ from pydantic import BeforeValidator
 
 from hedgerow.coded.domain import IntArray
 from hedgerow.errors import Fault
-from hedgerow.schema.arrays import FloatArray
+from hedgerow.schema.arrays import BoolArray, FloatArray
 from hedgerow.schema.cells import Ranked
 from hedgerow.schema.reading import as_number
 
 REST = ""
 _ENDING = re.compile(r"(?!00)\d\d|5?0{2,15}")
+_MOST_DIGITS = 17
 _LIKELIEST = 1e15
 _AT_ONCE = 1 << 13
 """Rows whose endings are drawn at a time, out of a hundred shares each."""
@@ -108,11 +109,17 @@ class Habit:
         place = np.clip((along * ranked.count).astype(np.int64), 0, ranked.count - 1)
         return ranked.nth(np.arange(len(leaf)), place)
 
-    def _is_named(self, steps: IntArray) -> Any:
-        held = np.zeros(len(steps), dtype=bool)
-        for residues, period in map(residues_of, self._named):
-            held |= np.isin(steps % period, residues)
-        return held
+    def _is_named(self, steps: IntArray) -> BoolArray:
+        place = steps % 100 - 1
+        round_ones = np.flatnonzero(place < 0)
+        place[round_ones] = np.nan_to_num(ending_of(steps[round_ones].astype(np.float64)), nan=-1)
+        return self._held[place]
+
+    @cached_property
+    def _held(self) -> BoolArray:
+        """Which endings are named, by their places; last, for 0, that it has none."""
+        every = endings(_MOST_DIGITS)
+        return np.array([name in self._likely for name in every] + [False])
 
 
 def residues_of(ending: str) -> tuple[IntArray, int]:

@@ -88,7 +88,13 @@ class _Look:
 
 
 def _run_of(places: FloatArray, starts: IntArray) -> IntArray:
+    """The run in which each place lies; the number after the last run for what lies on no line."""
     elsewhere = np.isnan(places)
     whole = np.where(elsewhere, float(starts[0]), places).astype(np.int64)
-    runs = np.searchsorted(starts, whole, side="right") - 1
+    if starts[-1] - starts[0] + 1 == len(starts):
+        runs = np.clip(whole - starts[0], 0, len(starts) - 1)
+    else:  # looked up in their order, neighbours of a place are at hand when it is looked up
+        order = np.argsort(whole)
+        runs = np.empty(len(whole), dtype=np.int64)
+        runs[order] = np.searchsorted(starts, whole[order], side="right") - 1
     return np.where(elsewhere, len(starts), runs)

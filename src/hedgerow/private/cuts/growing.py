@@ -21,6 +21,8 @@ SPLIT = 4.0
 """A part is split when its noisy count is above so many standard deviations of the noise of one count …"""
 DOUBT = 1.5
 """… and may be split yet while it is above so many of its own."""
+FINEST = 2_000
+"""What holds less than one in so many rows is fine enough, however many they are."""
 MOST_LEVELS = 6
 """Beyond a decade and five digits nothing is looked for."""
 MOST_RUNS = 1 << 17
@@ -113,8 +115,9 @@ class Growing:
         self._variance[self._front] = weight * measured.noise.variance
         nodes = np.concatenate([self._open, self._fresh[~self._blocks.single[self._fresh]]])
         nodes = nodes[self._count[nodes] > DOUBT * np.sqrt(self._variance[nodes])]
-        splits = self._count[nodes] > SPLIT * measured.std
-        self._split, self._open = nodes[splits], nodes[~splits]
+        clear = self._count[nodes] > SPLIT * measured.std
+        large = self._count[nodes] > self._count[self._front].sum() / FINEST
+        self._split, self._open = nodes[clear & large], nodes[~clear]
         self._levels += 1
         self._seen -= 1
 

@@ -23,7 +23,9 @@ SPIKE = 3.0
 HELD = 1.0
 """What holds less than so many standard deviations is left to its neighbours …"""
 OUTERMOST = 1.5
-"""… and at the ends of a line, away from what is held, less than so many."""
+"""… and at the ends of a line, half a width away from what is held, less than so many, and …"""
+STEEP = 1.5
+"""… so many more whenever that distance doubles, as far as FAR."""
 NEXT = 2.5
 """A decade beside one that holds rows beyond doubt needs so many …"""
 FAR = 4.25
@@ -32,6 +34,9 @@ CELL = 2.0
 """A cell holds at least so many standard deviations of the counts that found it, and at least …"""
 MOST_CELLS = 100
 """… this part of the rows."""
+
+Ends = tuple[int, ...]
+"""The first and the last step of a run; none of nothing."""
 
 Found = tuple[int, int, float]
 """A leaf on its way: both ends, and how many rows it holds."""
@@ -45,7 +50,7 @@ def settle(root: Node, rhythm: int = 1) -> list[list[Leaf]]:
     noise = max((math.sqrt(part.variance) for part in _parts(root)), default=0.0)
     least = max(CELL * noise, estimated.of[id(root)] / MOST_CELLS)
     walk = _Walk(estimated, least, rhythm)
-    found = walk.decades(root) if _by_decades(root) else walk.block(root, (True, True))
+    found = walk.decades(root) if _by_decades(root) else walk.block(root, (True, True), ())
     kept = [leaf for leaf in found if leaf[2] > 0] or [(root.block.low, root.block.high, 1.0)]
     return _merged(kept, least)
 
@@ -124,6 +129,7 @@ class _Walk:
         self._count = estimated.of
         self._least = least
         self._rhythm = rhythm
+        self._reach: dict[int, Ends] = {}
 
     def decades(self, root: Node) -> list[Found]:
         """The leaves below a root whose parts are decades."""
@@ -134,7 +140,8 @@ class _Walk:
         found: list[Found] = []
         for place, part in enumerate(root.parts):
             if held[place] and part.parts:
-                found += self.block(part, (place == first, place == last), thins=True)
+                beside = _hull(self._ends(other) for at, other in enumerate(root.parts) if held[at] and at != place)
+                found += self.block(part, (place == first, place == last), beside, thins=True)
             elif first <= place <= last:
                 found.append((part.block.low, part.block.high, self._count[id(part)]))
         return found
@@ -161,27 +168,34 @@ class _Walk:
                 held[near[sums.index(max(sums))]] = True
         return held
 
-    def block(self, node: Node, outer: tuple[bool, bool], thins: bool = False) -> list[Found]:
+    def block(self, node: Node, outer: tuple[bool, bool], beside: Ends, thins: bool = False) -> list[Found]:
         """The leaves of a block. `outer`: whether nothing that holds rows lies beyond it, left and right.
 
-        `thins`: whether rows thin out with the square of the distance from zero where nothing lies beyond.
+        `beside`: from where to where rows are held outside it. `thins`: whether rows thin out with the square of the
+        distance from zero where nothing lies beyond.
         """
         thins = thins and (outer[0] if node.block.high < 0 else outer[1] and node.block.low > 0)
         mixed = not all(part.block.single for part in node.parts)
         heads = [part for part in node.parts if mixed and part.block.single]
         whole = node.variance + sum(part.variance for part in node.parts)
-        alone = {
-            part.block.low: even.density * measure
+        spikes = {
+            part.block.low: (even.density * measure, even.clear)
             for even in _told_apart([self._even(head, whole, thins) for head in heads])
             if even.clear > SPIKE
             for part, measure in even.parts
         }
         wide = [part for part in node.parts if not (mixed and part.block.single)]
-        runs = _trimmed(self._runs(wide, whole, thins), outer)
+        runs = self._trimmed(self._runs(wide, whole, thins), outer, beside)
+        alone = {
+            step: count
+            for step, (count, clear) in spikes.items()
+            if not runs or self._stays(step, clear, runs, outer, beside)
+        }
         found = [(step, step, count) for step, count in alone.items()]
         for place, run in enumerate(runs):
             if isinstance(run, Node):
-                found += self.block(run, (outer[0] and place == 0, outer[1] and place == len(runs) - 1))
+                ends = (outer[0] and place == 0, outer[1] and place == len(runs) - 1)
+                found += self.block(run, ends, _hull([beside, *map(self._ends, runs[:place] + runs[place + 1 :])]))
             elif run.clear > HELD:
                 found += self._leaves(run, {head.block.low for head in heads}, alone)
         return sorted(found) or [(node.block.low, node.block.high, self._count[id(node)])]
@@ -203,6 +217,43 @@ class _Walk:
 
     def _fills_a_cell(self, leaf: Found) -> bool:
         return leaf[2] >= self._least and leaf[1] - leaf[0] + 1 >= self._rhythm
+
+    def _trimmed(self, runs: list[_Even | Node], outer: tuple[bool, bool], beside: Ends) -> list[_Even | Node]:
+        """The runs without those that are noise at an outer end: the farther away, the clearer one has to be.
+
+        A run of noise moves the mean by its distance. So what is beyond doubt comes first; from there outwards each run
+        is measured by how far its middle lies from that, in widths of what is held by then, here and outside the block.
+        """
+        clear = [self._count[id(run)] / math.sqrt(run.variance) if isinstance(run, Node) else run.clear for run in runs]
+        if max(clear, default=0.0) <= OUTERMOST:
+            return [run for run in runs if not any(outer)]
+        sure = [place for place, each in enumerate(clear) if each >= min(FAR, max(clear))]
+        first, last = sure[0], sure[-1]
+        held = _hull([beside, self._ends(runs[first]), self._ends(runs[last])])
+        for place in range(first - 1, -1, -1):
+            if not outer[0] or clear[place] > _needed(self._ends(runs[place]), held):
+                first, held = place, _hull([held, self._ends(runs[place])])
+        for place in range(last + 1, len(runs)):
+            if not outer[1] or clear[place] > _needed(self._ends(runs[place]), held):
+                last, held = place, _hull([held, self._ends(runs[place])])
+        return runs[first : last + 1]
+
+    def _stays(
+        self, step: int, clear: float, runs: Sequence[_Even | Node], outer: tuple[bool, bool], beside: Ends
+    ) -> bool:
+        """Whether a round number may lie there: beyond what is held it has to be as clear as a run."""
+        held = _hull([beside, *map(self._ends, runs)])
+        beyond = (outer[0] and step < held[0]) or (outer[1] and step > held[1])
+        return not beyond or clear > _needed((step, step), held)
+
+    def _ends(self, run: _Even | Node) -> Ends:
+        """From where to where a run reaches; of a block that was looked into, as far as rows lie there beyond doubt."""
+        if isinstance(run, _Even):
+            return run.parts[0][0].block.low, run.parts[-1][0].block.high
+        if id(run) not in self._reach:
+            clear = (part for part in run.parts if part.parts or self._count[id(part)] > FAR * math.sqrt(part.variance))
+            self._reach[id(run)] = _hull(map(self._ends, clear)) or (run.block.low, run.block.high)
+        return self._reach[id(run)]
 
     def _runs(self, parts: Iterable[Node], whole: float, thins: bool) -> list[_Even | Node]:
         """Parts that were looked into, and between them what can be told apart."""
@@ -234,26 +285,17 @@ def _told_apart(run: list[_Even]) -> list[_Even]:
     return run
 
 
-def _trimmed(runs: list[_Even | Node], outer: tuple[bool, bool]) -> list[_Even | Node]:
-    """The runs without those that are noise at an outer end; what lies near to sure rows needs less to be believed."""
-    sure = [place for place, run in enumerate(runs) if isinstance(run, Node) or run.clear > OUTERMOST]
-    if not sure:
-        return [run for run in runs if not any(outer)]
-    low, high = _ends(runs[sure[0]])[0], _ends(runs[sure[-1]])[1]
-    near = (high - low + 1) / 2
-
-    def stays(place: int) -> bool:
-        first, last = _ends(runs[place])
-        beyond = (outer[0] and place < sure[0], outer[1] and place > sure[-1])
-        return not any(beyond) or (low - first if beyond[0] else last - high) <= near
-
-    return [run for place, run in enumerate(runs) if stays(place)]
+def _needed(beyond: Ends, held: Ends) -> float:
+    """How many standard deviations make a run believed that lies beyond what is held."""
+    middle, width = (beyond[0] + beyond[1]) / 2, held[1] - held[0] + 1
+    away = max(held[0] - middle, middle - held[1]) / width
+    return HELD if away <= 0.5 else min(FAR, OUTERMOST + STEEP * math.log2(2 * away))
 
 
-def _ends(run: _Even | Node) -> tuple[int, int]:
-    if isinstance(run, Node):
-        return run.block.low, run.block.high
-    return run.parts[0][0].block.low, run.parts[-1][0].block.high
+def _hull(runs: Iterable[Ends]) -> Ends:
+    """From the first step of some runs to the last; nothing where there are none."""
+    known = [run for run in runs if run]
+    return (min(run[0] for run in known), max(run[1] for run in known)) if known else ()
 
 
 def _measure(node: Node, thins: bool) -> float:
