@@ -35,7 +35,11 @@ def main() -> None:
         for line in COMMANDS:
             print(f"$ {line}", flush=True)
             subprocess.run([sys.executable, "-m", *line.split()], check=True, stdout=subprocess.DEVNULL)
-        for drawing in (["demo.py", "demo/private.parquet", "demo/synthetic.parquet"], ["pages.py", "demo"]):
+        for drawing in (
+            ["demo.py", "demo/private.parquet", "demo/synthetic.parquet"],
+            ["pages.py", "demo"],
+            ["studio.py"],
+        ):
             subprocess.run([sys.executable, str(HERE / drawing[0]), *drawing[1:]], check=True)
 
 

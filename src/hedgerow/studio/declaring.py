@@ -250,7 +250,7 @@ def in_words(declaration: Mapping[str, Any]) -> str:
     elif "values" in declaration:
         said.append(f"values: {declaration['values']}")
     if "min" in declaration or "max" in declaration:
-        said.append(f"{declaration.get('min', '…')} to {declaration.get('max', '…')}")
+        said.append(" to ".join(_figure(declaration.get(bound, TODO)) for bound in ("min", "max")))
     said += [
         f"{key}: {declaration[key]}" for key in ("decimals", "codelist", "size", "bins", "step") if key in declaration
     ]
@@ -261,6 +261,13 @@ def in_words(declaration: Mapping[str, Any]) -> str:
         if declaration.get(key) not in (None, False, "false")
     ]
     return ", ".join(said)
+
+
+def _figure(bound: Any) -> str:
+    text = str(bound)
+    if text == TODO:
+        return "…"
+    return f"{int(text):,}" if len(text) > 4 and text.isdecimal() else text
 
 
 def typed(form: Form, before: Mapping[str, Any]) -> dict[str, Any]:

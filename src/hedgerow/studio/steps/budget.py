@@ -16,7 +16,9 @@ from hedgerow.studio.steps.columns import declared
 if TYPE_CHECKING:
     from hedgerow.studio.project import Project
 
-EPSILONS = (0.3, 1.0, 3.0, 10.0)
+EPSILONS = (0.1, 0.3, 1.0, 3.0)
+LARGE = 10.0
+"""Told beside them what it means, and not foretold: no table is good enough to suggest it."""
 BEFORE = (0.01, 0.5)
 """Beliefs that odds are told of."""
 
@@ -32,7 +34,7 @@ def show(studio: Studio, form: Form) -> Any:
         ledger=_ledger(project),
         creating=commands.ledger(project, project.name, 4.0),
         befores=BEFORE,
-        odds=[(each, [believed(before, each) for before in BEFORE]) for each in wanted],
+        odds=[(each, [believed(before, each) for before in BEFORE]) for each in sorted({*wanted, LARGE})],
         precedents=PRECEDENTS,
         doubts=Budget(notes.epsilon, notes.delta).doubts() if notes.epsilon else [],
         **_plan(project, wanted),
