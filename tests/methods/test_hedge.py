@@ -18,7 +18,7 @@ from hedgerow.coded.query import MarginalQuery
 from hedgerow.coded.recoding import Recoding
 from hedgerow.methods import hedge
 from hedgerow.methods.hedge import Hedge
-from hedgerow.methods.shared import joins, rounds
+from hedgerow.methods.shared import joins, outside, rounds
 from hedgerow.methods.shared.columns import Columns
 from hedgerow.methods.shared.coverings import covering, pairs_of
 from hedgerow.models import denoising
@@ -373,9 +373,9 @@ def test_pairs_beyond_the_model_are_measured_where_they_can_be_seen():
     schema = hr.Schema.parse("columns:\n" + "".join(f"  {name}: {{type: code, size: 6}}\n" for name in table))
     encoding = schema.encoding()
     errors = []
-    for sharp in (hedge.MOST_SCORE_NOISE, 0.0):
+    for sharp in (outside.MOST_SCORE_NOISE, 0.0):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(hedge, "MOST_SCORE_NOISE", sharp)
+            patch.setattr(outside, "MOST_SCORE_NOISE", sharp)
             patch.setattr(joins, "promising", lambda *_: [])
             release = release_of(pa.table(table), schema, 10.0, method=Hedge(size=0.005))
         assert ("score" in kinds(release)) == (sharp > 0)
@@ -436,6 +436,14 @@ def test_a_wide_marginal_does_not_hide_the_narrow_ones():
 
     pairs = list(Public.domain.marginals(2))
     assert set(rounds.drawn_by_lot(Public, pairs)) == set(pairs) - {("a", "b")}
+
+
+@pytest.mark.parametrize(("codes", "megabytes"), [(2, 4.0), (16, 4.0), (60, 11.0), (300, 32.0)])
+def test_the_model_may_grow_as_the_columns_need(codes, megabytes):
+    domain = Domain.of({f"x{index}": codes for index in range(13)})
+    assert Hedge().megabytes(domain, Limits()) == pytest.approx(megabytes, rel=0.1)
+    assert Hedge(size=2.0).megabytes(domain, Limits()) == 2.0
+    assert Hedge().megabytes(domain, Limits(memory=1 << 30)) <= (1 << 30) / hedge.MEMORY_A_SIZE / 2**20
 
 
 def test_hundreds_of_columns_have_a_size():
@@ -505,6 +513,17 @@ def test_what_depends_loosely_is_not_joined():
     table, schema = places(8000, odd=0.6)
     assert joined_by(release_of(table, schema, 3.0)) == []
     assert joined_by(release_of(opm.generate(4000), SCHEMA, 3.0)) == []
+
+
+def test_a_join_leaves_few_rows_to_its_last_code():
+    """They know nothing of the other columns: a fifth of them costs more than a joined column saves."""
+    domain = Domain.of({"a": 20, "b": 20})
+    column = np.arange(20).reshape(-1, 1), np.full(20, 500.0), 20.0
+    first, second = joins.Group(("a",), *column), joins.Group(("b",), *column)
+    for odd in (0.1, 0.2):
+        counts = np.rint((1 - odd) * 500 * np.eye(20) + odd * 10_000 / 400).astype(np.int64)
+        measured = Measurement(MarginalQuery(domain, ("a", "b")), counts.reshape(-1), Noise("gaussian", 20.0))
+        assert (joins.combined(domain, first, second, measured, 10_000.0) is not None) == (odd < joins.MOST_REST)
 
 
 @pytest.mark.parametrize("odd", [0.02, 0.3])  # joined, and measured but not joined

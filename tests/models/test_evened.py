@@ -68,7 +68,7 @@ def test_rows_are_evened_in_the_first_list_that_is_not_too_long():
     triples, pairs = list(combinations("abcd", 3)), list(combinations("abcd", 2))
     assert evened(model, triples, pairs).marginals == tuple(triples)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(evening, "VISITS", 1000 * 2 * len(pairs))
+        patch.setattr(evening, "VISITS", evening.LEAST_PASSES * 1000 * 2 * len(pairs))
         assert evened(model, [*triples, ("a", "b", "c", "d")], pairs).marginals == tuple(pairs)
         patch.setattr(evening, "VISITS", 1000)
         assert evened(model, triples, pairs) is model
@@ -94,6 +94,13 @@ def test_a_state_that_is_evened_by_no_model_of_goals_or_in_too_much_is_refused()
     assert isinstance(state, State)
     again = Evened.from_state(model.domain, Stored(state))
     assert np.array_equal(again.draw(100, rng())["c"], Evened(model, [("a", "b")]).draw(100, rng())["c"])
+
+
+def test_as_many_marginals_as_rows_may_be_evened_in_are_read_again():
+    model = GraphicalModel.uniform(Domain.of({f"x{number}": 2 for number in range(110)}), 1000.0)
+    even = evened(model, list(combinations(model.domain.names, 2)))
+    assert isinstance(even, Evened) and len(even.marginals) > 0.99 * evening.MOST_MARGINALS
+    assert Evened.from_state(model.domain, Stored(even.state())).marginals == even.marginals
 
 
 def test_pairs_beyond_the_model_are_in_the_triples_of_its_rows():

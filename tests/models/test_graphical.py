@@ -207,7 +207,7 @@ def test_a_table_beyond_memory_is_refused_with_its_size():
         model.marginal(("a", "b", "c"))
 
 
-def test_little_memory_changes_no_answer():
+def test_little_memory_changes_no_answer(monkeypatch):
     """With hardly any room to remember tables, answers are the same, only slower."""
     domain = Domain.of(dict.fromkeys("abcdefgh", 4))
     cliques = [("a", "b", "c"), ("b", "c", "d"), ("d", "e"), ("e", "f", "g"), ("g", "h"), ("a", "h")]
@@ -218,6 +218,10 @@ def test_little_memory_changes_no_answer():
     for marginal in domain.marginals(3):
         assert tight.is_exact(marginal)
         np.testing.assert_allclose(tight.marginal(marginal), roomy.marginal(marginal), atol=1e-12)
+    monkeypatch.setattr(inference, "REMEMBERED", 1_000)
+    forgetful = GraphicalModel(structure, potentials, 1.0)
+    for marginal in domain.marginals(3):
+        np.testing.assert_allclose(forgetful.marginal(marginal), roomy.marginal(marginal), atol=1e-12)
 
 
 @pytest.mark.parametrize("low", [-712.0, -725.0, -740.0])

@@ -14,43 +14,39 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-import numpy as np
-
 from hedgerow.budget.amounts import Amount
 from hedgerow.coded.domain import Domain, Marginal
 from hedgerow.coded.measurement import Noise
 from hedgerow.coded.query import MarginalQuery
 from hedgerow.coded.recoding import Recoding
-from hedgerow.curator import Candidate, Curator, Part
+from hedgerow.curator import Curator, Part
 from hedgerow.errors import OptionError
 from hedgerow.methods.method import About
 from hedgerow.methods.option import Options, option
-from hedgerow.methods.privsyn import trade_off
 from hedgerow.methods.shared import options
 from hedgerow.methods.shared.blocks import FEWEST_BLOCKS, offer_blocks
 from hedgerow.methods.shared.columns import Columns, coarser
 from hedgerow.methods.shared.coverings import covering, pairs_of
 from hedgerow.methods.shared.documents import attributes_of, read_names
 from hedgerow.methods.shared.joins import find_joins
+from hedgerow.methods.shared.outside import can_tell_pairs, measure_outside
 from hedgerow.methods.shared.public import public_columns, public_pairs
 from hedgerow.methods.shared.rounds import Offer, Round, Rounds, Strategy, adapted, drawn_by_lot
 from hedgerow.methods.shared.segments import with_segments
 from hedgerow.methods.shared.start import first_measurements, measure_one_ways
-from hedgerow.methods.shared.views import measure, shrunk
 from hedgerow.methods.shared.workloads import closure, workload_of
-from hedgerow.models.consistency import View, consistent
 from hedgerow.models.evened import evened
 from hedgerow.models.graphical.estimation import NearFits, fit, fit_near
 from hedgerow.models.graphical.junction import size
 from hedgerow.models.graphical.model import GraphicalModel
 from hedgerow.models.model import Model
-from hedgerow.models.records import Adjusted, Target
+from hedgerow.models.records import Adjusted
 from hedgerow.progress import Limits, Progress
 
 LEAST_SIZE, LARGEST_SIZE = 4.0, 32.0
 TIMES_ALL_PAIRS = 5.0
-"""The largest model in MB where `size` is 0: five times the cells of all pairs, within these. It is not the default: on
-loans it took 294 CPU seconds for .165 (3-way, ε = 1), where 4 MB took 78 for .156."""
+"""The largest model in MB where `size` is 0: five times the cells of all pairs of the coarser columns, within these.
+On loans (ε = 1) that is 23 MB, .153 in 43 CPU s where 4 MB has .155 in 27 s (3-way, one run each, same seed)."""
 MEMORY_A_SIZE = 32.0
 """Memory that a model of this size and its fit take, at most, in sizes."""
 ROOMY = 5_000
@@ -63,24 +59,18 @@ MOST_PICKS_FACTOR = 4.0
 MOST_ROUNDS = 64
 FEWEST_ROUNDS = 16
 """Rounds that are planned; where there are more picks, a round makes several."""
-MARGINALS_IN_ALL = 150_000
+MARGINALS_IN_ALL = 120_000
 """Marginals that all rounds together go through, about: where each has many, there are fewer rounds, but not fewest."""
 MOST_NOISE_SHARE = 0.5
-"""Views, and pairs outside the model, are measured where their expected noise is at most this part of the rows."""
+"""Views are measured where their expected noise is at most this part of the rows."""
+MOST_VIEWED = 5_000
+"""Of more marginals views are not sought."""
 OUTSIDE_SHARE = 0.35
 """The part of the budget for pairs that the model cannot hold."""
 SEGMENTS_SHARE = 0.7
 """The part of the budget for segments, where there are some."""
 SEGMENTS_TIME = 0.5
 """The part of a limited time that is kept for them."""
-SCORING_SHARE = 0.1
-"""What of that finds them."""
-MOST_SCORE_NOISE = 0.005
-"""They are looked for where the scores' noise is at most this part of the rows."""
-MOST_PAIRS = 5_000
-"""More pairs, or marginals that views would have to hold, are not looked at all at once."""
-FIXED_WEIGHT = 1e6
-"""The weight of columns, when pairs are made to agree with them: they are not to move."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +86,7 @@ class Hedge(Options, Strategy):
     noise: float = option(
         0.25, "expected noise of a marginal as a part of the rows, at most: larger means more blocks", above=0
     )
-    size: float = options.size(4.0, ", reached as the budget is spent; 0: 4 to 32, as the columns need")
+    size: float = options.size(0.0, ", reached as the budget is spent; 0: 4 to 32, as the columns need")
     segments: tuple[str, ...] = option(
         (),
         "with a public table: columns such as PUMA,YEAR whose combinations are looked at one by one",
@@ -255,7 +245,7 @@ class Hedge(Options, Strategy):
     def views(self, curator: Curator, workload: Mapping[Marginal, float], total: float) -> list[Marginal]:
         """Marginals that hold the workload, where one model can hold them all and noise does not drown them."""
         domain, most = curator.domain, self.size * 2**20
-        if not curator.remaining or len(workload) > MOST_PAIRS or size(domain, pairs_of(workload)) > most:
+        if not curator.remaining or len(workload) > MOST_VIEWED or size(domain, pairs_of(workload)) > most:
             return []
         found = covering(domain, workload)
         if size(domain, found) > most:
@@ -268,39 +258,6 @@ def cells_of_pairs(domain: Domain) -> float:
     """The cells of all pairs together."""
     sizes = [float(attribute.size) for attribute in domain]
     return (sum(sizes) ** 2 - sum(size**2 for size in sizes)) / 2
-
-
-def can_tell_pairs(curator: Curator, reserved: Amount, pairs: Sequence[Marginal], total: float) -> bool:
-    """Whether the noise on the scores of all pairs is small enough to tell the wrong ones from the right."""
-    if not reserved or not 0 < len(pairs) <= MOST_PAIRS:
-        return False
-    noise = curator.noise(reserved.share(SCORING_SHARE), [1.0] * len(pairs))[0]
-    return noise.scale <= MOST_SCORE_NOISE * total
-
-
-def measure_outside(curator: Curator, model: GraphicalModel, pairs: Sequence[Marginal]) -> list[Target]:
-    """Pairs that the model gets wrong, measured with all that is left, and what it knows itself: targets for its rows.
-
-    Which pairs is PrivSyn's trade-off (Zhang et al. 2021) between the noise of measuring a pair and what it would be
-    wrong by otherwise. What noise could explain of an answer's distance from the model is taken off.
-    """
-    domain = curator.domain
-    scoring = curator.remaining.share(SCORING_SHARE)
-    noise = curator.noise(curator.remaining - scoring)[0]
-    worth = [pair for pair in pairs if noise.mean_absolute * domain.cells(pair) <= MOST_NOISE_SHARE * model.total]
-    if not worth:
-        return []
-    scores = curator.score([Candidate(MarginalQuery(domain, pair)) for pair in worth], against=model, spend=scoring)
-    cells = np.array([domain.cells(pair) for pair in worth], dtype=np.float64)
-    kept = trade_off(np.clip(scores, 0.0, 2 * model.total), cells, noise)
-    if not kept:
-        return []
-    measured = measure(curator, [worth[index] for index in kept], curator.remaining)
-    views = [shrunk(view, model.marginal(view.marginal)) for view in measured]
-    alone = [View((name,), model.marginal((name,)), FIXED_WEIGHT) for name in domain.names]
-    agreed = [view for view in consistent([*views, *alone], model.total) if len(view.marginal) > 1]
-    held = [(clique, model.marginal(clique)) for clique in model.cliques if len(clique) > 1]
-    return [Target.of(marginal, counts) for marginal, counts in [*((v.marginal, v.counts) for v in agreed), *held]]
 
 
 def first_model(

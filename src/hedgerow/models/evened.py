@@ -21,13 +21,15 @@ from hedgerow.models.model import FromMarginals, Model, State
 from hedgerow.models.records import Adjusted, Target, updated
 from hedgerow.models.stored import Stored
 
-MOST_PASSES = 4
+MOST_PASSES = 12
 """Partners tried for every row and attribute, at most: later ones gain little."""
-VISITS = 1 << 28
-"""Cells looked at for a draw, in all: a few seconds. Draws of so many rows that this is not one partner each stay as
-they are: their chance is small."""
-MOST_MARGINALS, MOST_CELLS = 1_000, 1 << 23
-"""Marginals that are looked at, and their cells together."""
+VISITS = 1 << 29
+"""Cells looked at for a draw, in all: a few seconds."""
+LEAST_PASSES = 2
+"""Draws of so many rows that there is no time for so many stay as they are: their chance is small. This bounds memory
+too: a row takes four bytes for each marginal."""
+MOST_MARGINALS, MOST_CELLS = 6_000, 1 << 23
+"""Marginals that are looked at (all pairs of 110 columns), and their cells together."""
 SWEEPS = 6
 """Times that a marginal is brought in line with what is known of its parts."""
 
@@ -58,7 +60,7 @@ class Evened(FromMarginals):
     def draw(self, rows: int, rng: np.random.Generator) -> CodedTable:
         drawn = self.model.draw(rows, rng)
         passes = min(MOST_PASSES, VISITS // max(1, visits(self.marginals, rows)))
-        if rows and passes:
+        if rows and passes >= LEAST_PASSES:
             codes = {name: column.astype(np.uint32) for name, column in drawn.items()}
             updated(codes, self.domain, self._goals, 0, passes, rng)
             drawn = {name: codes[name].astype(self.domain[name].dtype) for name in self.domain.names}
@@ -90,7 +92,7 @@ class Evened(FromMarginals):
         cells = sum(domain.cells(marginal) for marginal in marginals)
         if len(marginals) > MOST_MARGINALS or cells > MOST_CELLS:
             raise ReleaseError("model-evened", "the rows of the release are evened in more than such a model is.")
-        stored.take(memory=48 * cells, steps=EXACT_WORK * len(marginals) + 4 * MOST_PASSES * VISITS)
+        stored.take(memory=48 * cells, steps=EXACT_WORK * len(marginals) + 4 * VISITS)
         model = read(domain, stored.held())
         if not isinstance(model, GraphicalModel) and not (
             isinstance(model, Adjusted) and isinstance(model.model, GraphicalModel)
@@ -107,7 +109,7 @@ def evened(model: GraphicalModel | Adjusted, *offers: Sequence[Marginal]) -> Mod
     domain = model.domain
     for marginals in offers:
         few = 0 < len(marginals) <= MOST_MARGINALS and sum(map(domain.cells, marginals)) <= MOST_CELLS
-        if few and not domain.support and visits(marginals, round(model.total)) <= VISITS:
+        if few and not domain.support and LEAST_PASSES * visits(marginals, round(model.total)) <= VISITS:
             return Evened(model, marginals)
     return model
 

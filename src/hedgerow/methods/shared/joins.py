@@ -46,7 +46,7 @@ MOST_OCCUPIED = 0.25
 """The part of the cells that may hold rows, at most: what has more is no smaller for being joined."""
 ROWS_A_CODE = 16.0
 """Rows per code, at least: where there are fewer, chance alone leaves few alternatives."""
-MOST_REST = 0.25
+MOST_REST = 0.15
 """The part of the rows that a join may leave to its last code."""
 FALSE_SHARE = 0.1
 """Expected part of the combinations kept that hold no rows, but noise."""

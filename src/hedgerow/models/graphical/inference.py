@@ -21,7 +21,7 @@ from hedgerow.coded.domain import Counts
 from hedgerow.errors import LimitError
 from hedgerow.models.graphical.junction import Plan, numbers_by_axis
 
-EXACT_WORK = 4_000_000_000
+EXACT_WORK = 1_000_000_000
 """Multiplications beyond which one exact marginal is not worth its time."""
 
 ATTEMPTS = 4
@@ -30,6 +30,10 @@ ATTEMPTS = 4
 NEAR, SMALL = 64, 1 << 16
 """A marginal is conditioned on a separator that makes it at most this many times wider, or this wide; these were the
 fastest of a few values tried on models of adult and loans."""
+
+
+REMEMBERED = 1 << 27
+"""Bytes of tables that are remembered, at most. All triples of adult would be three times as much, and no faster."""
 
 
 class TooLargeError(LimitError):
@@ -243,11 +247,12 @@ class Inference:
         return self._network.value(number)
 
     def _make_room(self, values: Counts) -> None:
-        """Forget the oldest tables until this one fits into half of the memory allowed."""
+        """Forget the oldest tables until this one fits into what may be remembered, half of the memory at most."""
         self._held += values.nbytes
+        room = min(REMEMBERED, self._memory // 2)
         forgettable: tuple[dict[Any, Counts], ...] = (self._eliminated, self._conditionals, self._summed)
         for tables in forgettable:
-            while self._held > self._memory // 2 and tables:
+            while self._held > room and tables:
                 self._held -= tables.pop(next(iter(tables))).nbytes
 
     def _path(self, bucket: int) -> list[int]:
