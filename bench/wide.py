@@ -30,7 +30,9 @@ def made(columns: int = COLUMNS, rows: int = ROWS, seed: int = 0) -> tuple[dict[
     sizes = {f"c{number:03}": int(rng.choice(WIDTHS)) for number in range(columns)}
     for number, (name, size) in enumerate(sizes.items()):
         near = list(table)[max(0, number - NEAR) : number]
-        parents = rng.choice(near, min(len(near), int(rng.integers(0, PARENTS + 1))), replace=False) if near else []
+        parents: list[str] = []
+        if near:
+            parents = rng.choice(near, min(len(near), int(rng.integers(0, PARENTS + 1))), replace=False).tolist()
         falling = rng.permutation(np.arange(1, size + 1) ** -rng.uniform(0.3, 1.5))
         own = rng.choice(size, rows, p=falling / falling.sum())
         shift = np.zeros(rows, dtype=np.int64)

@@ -99,7 +99,8 @@ def test_a_state_that_is_evened_by_no_model_of_goals_or_in_too_much_is_refused()
 def test_as_many_marginals_as_rows_may_be_evened_in_are_read_again():
     model = GraphicalModel.uniform(Domain.of({f"x{number}": 2 for number in range(110)}), 1000.0)
     even = evened(model, list(combinations(model.domain.names, 2)))
-    assert isinstance(even, Evened) and len(even.marginals) > 0.99 * evening.MOST_MARGINALS
+    assert isinstance(even, Evened)
+    assert len(even.marginals) > 0.99 * evening.MOST_MARGINALS
     assert Evened.from_state(model.domain, Stored(even.state())).marginals == even.marginals
 
 
