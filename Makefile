@@ -12,7 +12,7 @@ help:
 	@echo "make demo    set up and make a synthetic table from sample data"
 	@echo "make test    set up, lint, type-check and test"
 	@echo "make test-kernels  the kernels' headers by themselves"
-	@echo "make test-engines  every method on DuckDB, PostgreSQL and Spark (needs both servers' programs)"
+	@echo "make test-engines  every method on every database, and what happens when one fails (needs their servers' programs)"
 	@echo "make setup   set up .venv and build the kernels"
 	@echo "make audit   the long privacy audits"
 	@echo "make sanitize  the tests and random calls on kernels with address and undefined-behaviour sanitizers"
@@ -68,7 +68,7 @@ test-kernels: $(VENV)/ready-test
 
 test-engines: $(VENV)/ready-engines
 	@echo "==> tests of every method on every database"
-	@$(BIN)/python -m pytest -n 2 --dist loadfile -m '' -rs tests/private/engines/test_engine.py tests/private/engines/test_databases.py tests/laws/test_identity.py
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m '' -rs tests/private/engines tests/private/sources/test_stores.py tests/laws/test_identity.py
 
 docs-blocks: $(VENV)/ready-engines
 	@echo "==> every block of the pages"

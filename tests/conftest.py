@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, settings
 
-from databases import DuckDBFiles, PostgresServer, SparkFolders
+from databases import DuckDBFiles, MariaServer, PostgresServer, SparkFolders, SQLiteFiles
 from forked import Server
 from hedgerow.samples import opm
 from refusals import code_in
@@ -93,6 +93,18 @@ def duckdb(tmp_path_factory):
 @pytest.fixture(scope="module")
 def postgres():
     server = PostgresServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def sqlite(tmp_path_factory):
+    return SQLiteFiles(tmp_path_factory.mktemp("sqlite"))
+
+
+@pytest.fixture(scope="module")
+def mariadb():
+    server = MariaServer()
     yield server
     server.close()
 

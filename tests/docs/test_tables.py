@@ -57,14 +57,15 @@ def test_every_metric_is_found_in_the_text_of_its_file_and_its_figures_are_liste
 
 
 def test_every_database_is_found_by_its_file_and_listed():
-    for needed in ("ibis", "duckdb", "psycopg", "pyspark"):
+    for needed in ("ibis", "duckdb", "psycopg", "pymysql", "pyspark"):
         pytest.importorskip(needed)
     from hedgerow.private.engines.sql import location
     from hedgerow.private.engines.sql.database import Database
+    from hedgerow.private.engines.sql.rows import RowsOnly
 
     found = location._databases()
     kinds = {getattr(importlib.import_module(module), kind) for module, kind in found.values()}
-    assert kinds == set(Database.__subclasses__())
+    assert kinds == {*Database.__subclasses__(), *RowsOnly.__subclasses__()}
     listed = {url.partition("://")[0] for url in first_column("use/scale.md", "# ") if "://" in url}
     assert listed == found.keys() - location._ALSO.keys()
 

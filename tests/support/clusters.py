@@ -102,7 +102,10 @@ class OneProcess:
     def dropped(self, frame):
         self.kept_frames.remove(frame)
 
-    def collected(self, frame, at_once=None):
+    def counted(self, frame):
+        return self.collected(frame)
+
+    def collected(self, frame):
         batches = [batch for part in frame.parts for batch in part()]
         return pa.Table.from_batches(batches) if batches else _Nothing()
 

@@ -68,9 +68,12 @@ class Spelling:
         return names if kind in (NUMBERS, CALENDAR, INSTANTS) else _without_blanks(names)
 
 
-def spelled_objects(values: Iterable[Any]) -> pa.Array:
-    """The same for Python objects, each of a type of its own; None where there is none."""
-    kinds: list[str] = []
+def spelled_objects(values: Iterable[Any], kinds: list[str] | None = None) -> pa.Array:
+    """The same for Python objects, each of a type of its own; None where there is none.
+
+    `kinds` is what the values before these were compared by, and grows.
+    """
+    kinds = [] if kinds is None else kinds
     names: list[bytes | None] = []
     for value in values:
         name = None

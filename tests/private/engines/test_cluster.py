@@ -262,12 +262,12 @@ def test_what_was_paid_for_before_a_cluster_was_lost_is_gone_on_with(tmp_path, m
     cluster, checked = asked(resume=False)
     collected, jobs = cluster.collected, []
 
-    def breaks(frame, at_once=None):
+    def breaks(frame):
         jobs.append(frame)
         if len(jobs) == 4:
             cluster.table = sample_table(800, seed=1)
             cluster.kept_frames[0].lose()
-        return collected(frame, at_once)
+        return collected(frame)
 
     cluster.collected = breaks
     with refused("table-changed", "stays charged"):

@@ -61,13 +61,17 @@ class Blocks:
         self._enough = min(MOST_ROWS, max(1, BLOCK_BYTES // max(1, row_bytes)))
 
     def add(self, coded: Mapping[str, Codes], rows: int) -> Batches:
-        """Take further rows; a block, once there are enough."""
+        """Take further rows; blocks, once there are enough."""
         for attribute in self._domain:
             refuse_strange(attribute, coded[attribute.name])
-        self._held.append(coded)
-        self._rows += rows
-        if self._rows >= self._enough:
-            yield self._block()
+        begin = 0
+        while begin < rows:
+            end = min(rows, begin + self._enough - self._rows)
+            self._held.append({name: codes[begin:end] for name, codes in coded.items()})
+            self._rows += end - begin
+            begin = end
+            if self._rows == self._enough:
+                yield self._block()
 
     def rest(self) -> Batches:
         """What is left."""

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 _TOGETHER = 16
 """So many tasks' counts are summed by one task, or here."""
 _DENSE = 1 << 20
-BLOCKS_AT_ONCE = 16
-"""So many blocks are handed to a worker's Python together."""
 _FETCHED_AT_ONCE = 1 << 25
 _LEAST_MEMORY = 1 << 26
 _VALUE_BYTES = 256
@@ -163,7 +161,7 @@ class _CodedThere:
         for number in np.unique(at_once):
             some = self._places[at_once == number].tolist()
             blocks = self._database.between(self._blocks, "place", some[0], some[-1])
-            found = self._database.collected(blocks, BLOCKS_AT_ONCE)
+            found = self._database.counted(blocks)
             refuse_faults(found[FAULT.name].to_pylist(), self._database.what)
             for batch in found.to_batches():
                 rows = roll.call(batch)
@@ -197,7 +195,7 @@ class _CodedThere:
             tasks = -(-tasks // _TOGETHER)
             counted = self._database.mapped(self._database.shuffled(counted, "slot", tasks), adding(), COUNTS)
         sums: dict[int, Answer] = {}
-        for found in self._database.collected(counted, BLOCKS_AT_ONCE).to_batches():
+        for found in self._database.counted(counted).to_batches():
             refuse_faults(found.column(FAULT.name).to_pylist(), self._database.what)
             add(sums, found)
         self._refuse_others(sums.pop(ROLL, None))

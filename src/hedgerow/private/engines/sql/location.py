@@ -13,8 +13,9 @@ from hedgerow.errors import TableError, listing
 
 if TYPE_CHECKING:
     from hedgerow.private.engines.sql.database import Database
+    from hedgerow.private.engines.sql.rows import RowsOnly
 
-_FORM = re.compile(r'^class (\w+)\(Database\):.*?^    form = "(\w+)://', re.M | re.S)
+_FORM = re.compile(r'^class (\w+)\((?:Database|RowsOnly)\):.*?^    form = "(\w+)://', re.M | re.S)
 """How a file of this folder says that it holds a database, and what stands before :// in its URLs."""
 _ALSO = {"postgresql": "postgres"}
 """Another spelling, which libpq reads too."""
@@ -32,7 +33,7 @@ def is_url(table: object) -> bool:
     return isinstance(table, str) and "://" in table
 
 
-def open_database(url: str, memory: int = 1 << 29) -> Database:
+def open_database(url: str, memory: int = 1 << 29) -> Database | RowsOnly:
     """The table that a URL names, behind a session of its own; no row is read yet.
 
     `memory` is what the database itself may take, where it runs in this process.
@@ -52,7 +53,7 @@ def open_database(url: str, memory: int = 1 << 29) -> Database:
         )
     module, name = _databases()[scheme]
     try:
-        database: type[Database] = getattr(importlib.import_module(module), name)
+        database: type[Database] | type[RowsOnly] = getattr(importlib.import_module(module), name)
     except ImportError:
         raise TableError(
             "missing-package",

@@ -6,7 +6,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,16 @@ warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")  # o
 _FEW = 1 << 17
 _AS_WRITTEN = "UTF8_BINARY"
 _BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
+_ROWS = {_BATCH: str(1 << 13), "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1)}
+"""Rows on their way to a worker's Python: a bound on the bytes of a batch would be looked at for each of them."""
+_BLOCKS = {
+    **_ROWS,
+    _BATCH: "32",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
+"""Rows that are blocks: each is large and there are few, so nothing is compiled for them or planned twice."""
 Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
@@ -145,25 +155,36 @@ class Spark(Database):
         frame.unpersist()
 
     def kept(self, frame: Any) -> Any:
-        """The frame, whose rows stay on the workers once they were computed, on disk where memory is short."""
-        with self.asking(), self._batches_of(BATCH_ROWS):
-            return frame.persist(StorageLevel.MEMORY_AND_DISK)
+        """The frame, whose rows stay on the workers once they were computed, on disk what memory has no room for."""
+        with self.asking(), self._set(_ROWS):
+            return frame.persist(StorageLevel.MEMORY_AND_DISK_DESER)
 
-    def collected(self, frame: Any, at_once: int = BATCH_ROWS) -> pa.Table:
-        """The rows of a frame, here; so many at a time go to a worker's Python."""
-        with self.asking(), self._batches_of(at_once):
+    def collected(self, frame: Any) -> pa.Table:
+        """The rows of a frame, here."""
+        with self.asking(), self._set(_ROWS):
+            found: pa.Table = frame.toArrow()
+            return found
+
+    def counted(self, frame: Any) -> pa.Table:
+        """The rows of a frame that is made of blocks, here."""
+        with self.asking(), self._set(_BLOCKS):
             found: pa.Table = frame.toArrow()
             return found
 
     @contextmanager
-    def _batches_of(self, rows: int) -> Iterator[None]:
-        """So many rows of a frame are handed over together."""
-        before = self._session.conf.get(_BATCH)
-        self._session.conf.set(_BATCH, str(rows))
+    def _set(self, settings: Mapping[str, str]) -> Iterator[None]:
+        """The session's settings for what is planned meanwhile, where it lets them be set."""
+        conf = self._session.conf
+        before = {name: conf.get(name, None) for name in settings}
         try:
+            for name, value in settings.items():
+                with suppress(PySparkException):
+                    conf.set(name, value)
             yield
         finally:
-            self._session.conf.set(_BATCH, before)
+            for name, old in before.items():
+                with suppress(PySparkException):
+                    conf.unset(name) if old is None else conf.set(name, old)
 
     def _named(self, frame: Any, rows: int) -> Any:
         """Few rows are sent to every worker, so that the table that they are joined with stays where it is."""
