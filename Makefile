@@ -6,13 +6,14 @@ SOURCES := pyproject.toml CMakeLists.txt $(wildcard kernels/*.cmake kernels/comm
 CMAKE   := $(shell command -v cmake || echo $(BIN)/cmake)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help setup demo test test-engines docs-blocks lint types audit sanitize test-kernels bench quality wheel check-wheel types-elsewhere man pictures site lock clean
+.PHONY: help setup demo test test-engines test-validators docs-blocks lint types audit sanitize test-kernels bench quality wheel check-wheel types-elsewhere man pictures site lock clean
 
 help:
 	@echo "make demo    set up and make a synthetic table from sample data"
 	@echo "make test    set up, lint, type-check and test"
 	@echo "make test-kernels  the kernels' headers by themselves"
 	@echo "make test-engines  every method on every database, and what happens when one fails (needs their servers' programs)"
+	@echo "make test-validators  what is published, by the validators of its formats, in an environment of their own"
 	@echo "make setup   set up .venv and build the kernels"
 	@echo "make audit   the long privacy audits"
 	@echo "make sanitize  the tests and random calls on kernels with address and undefined-behaviour sanitizers"
@@ -69,6 +70,11 @@ test-kernels: $(VENV)/ready-test
 test-engines: $(VENV)/ready-engines
 	@echo "==> tests of every method on every database"
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m '' -rs tests/private/engines tests/private/sources/test_stores.py tests/laws/test_identity.py
+
+test-validators:
+	@$(MAKE) --no-print-directory VENV=build/validators-venv build/validators-venv/ready-validators
+	@echo "==> what is published, by the validators of its formats"
+	@build/validators-venv/bin/python -m pytest -n 2 -rs tests/publish -k "validators or portals or own_library"
 
 docs-blocks: $(VENV)/ready-engines
 	@echo "==> every block of the pages"
@@ -150,6 +156,7 @@ lock:
 	uv pip compile -q pyproject.toml requirements/build.in --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/run.lock
 	uv pip compile -q pyproject.toml requirements/build.in --extra test --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/test.lock
 	uv pip compile -q pyproject.toml requirements/build.in --extra test --extra bench --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/bench.lock
+	uv pip compile -q pyproject.toml requirements/build.in --extra test --extra validators --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/validators.lock
 	uv pip compile -q requirements/site.in --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/site.lock
 	uv pip compile -q pyproject.toml requirements/build.in --extra test --extra engines --extra servers --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/engines.lock
 	uv pip compile -q requirements/wheel.in requirements/build.in --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/wheel.lock

@@ -132,6 +132,12 @@ def test_every_link_that_a_catalogue_names_fits(made):
     assert linked == 2
 
 
+def test_the_registry_is_told_what_a_unit_is(made):
+    loss = yaml.safe_load((made / "folder" / "registry.yaml").read_text())["deployment"]["privacy_loss"]
+    assert loss["privacy_unit"] == "A key of our schools, with all rows that link to it"
+    assert len(str(loss["privacy_parameters"]["epsilon"])) < 12
+
+
 def test_ddi_tells_the_files_apart_and_names_their_keys(made):
     root = ElementTree.parse(made / "folder" / "ddi.xml").getroot()
     space = {"d": "ddi:codebook:2_5"}

@@ -496,6 +496,57 @@ def test_the_formats_own_validators_agree(made):
     assert described.is_valid
 
 
+SHAPES = """
+@prefix sh: <http://www.w3.org/ns/shacl#> .
+@prefix dcat: <http://www.w3.org/ns/dcat#> .
+@prefix dct: <http://purl.org/dc/terms/> .
+@prefix vcard: <http://www.w3.org/2006/vcard/ns#> .
+@prefix spdx: <http://spdx.org/rdf/terms#> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+[] a sh:NodeShape; sh:targetClass dcat:Dataset;
+  sh:property [sh:path dct:title; sh:minCount 1; sh:nodeKind sh:Literal],
+    [sh:path dct:description; sh:minCount 1; sh:nodeKind sh:Literal],
+    [sh:path dct:issued; sh:maxCount 1; sh:datatype xsd:date],
+    [sh:path dct:publisher; sh:maxCount 1; sh:nodeKind sh:BlankNodeOrIRI],
+    [sh:path dcat:contactPoint; sh:minCount 1; sh:class vcard:Organization],
+    [sh:path dcat:distribution; sh:minCount 2; sh:class dcat:Distribution] .
+[] a sh:NodeShape; sh:targetClass dcat:Distribution;
+  sh:property [sh:path dcat:accessURL; sh:minCount 1; sh:nodeKind sh:IRI],
+    [sh:path dcat:downloadURL; sh:nodeKind sh:IRI],
+    [sh:path dct:license; sh:maxCount 1; sh:nodeKind sh:IRI],
+    [sh:path dcat:mediaType; sh:maxCount 1; sh:nodeKind sh:IRI],
+    [sh:path dcat:byteSize; sh:maxCount 1; sh:datatype xsd:nonNegativeInteger],
+    [sh:path spdx:checksum; sh:maxCount 1; sh:class spdx:Checksum] .
+"""
+"""What DCAT-AP asks of a dataset and of its files, as far as it has to be there and how it is written."""
+
+
+def test_dcat_is_what_portals_ask_for(made):
+    """hedgerow[validators]"""
+    graph = pytest.importorskip("rdflib").Graph
+    about = graph().parse(made / "folder" / "dcat.jsonld", format="json-ld", publicID="https://example.org/f/")
+    agrees, _, words = pytest.importorskip("pyshacl").validate(about, shacl_graph=graph().parse(data=SHAPES))
+    assert agrees, words
+    without = graph()
+    without += (each for each in about if "accessURL" not in each[1])
+    assert not pytest.importorskip("pyshacl").validate(without, shacl_graph=graph().parse(data=SHAPES))[0]
+
+
+def test_sdmx_is_read_by_its_own_library(made, tmp_path):
+    """hedgerow[validators]"""
+    io = pytest.importorskip("pysdmx.io")
+    held = tmp_path / "f"
+    told = replace(publication_of(made), counts=counts.of([["kind", "flag"], ["size"]], "w"))
+    folder.write(held, told, made / "people.release")
+    said = io.read_sdmx(str(held / "sdmx.xml"), validate=True)
+    assert len(said.get_data_structure_definitions()) == 2
+    for number, file in enumerate(sorted((held / "counts").glob("*.sdmx.csv")), start=1):
+        (data,) = io.get_datasets(str(file), str(held / "sdmx.xml"))
+        assert f"COUNTS_{number}" in data.short_urn
+        rows = list(csv.DictReader(file.read_text().splitlines()))
+        assert list(data.data["OBS_VALUE"].astype(float)) == [float(row["OBS_VALUE"]) for row in rows]
+
+
 # ------------------------------------------------------------ the command
 
 

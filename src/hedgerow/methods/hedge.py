@@ -106,7 +106,7 @@ class Hedge(Options, Strategy):
             "whole, and the filter on Σμ² allows budgets to depend on answers."
         ),
         paper=(
-            "Ours; after McKenna, Mullins, Sheldon, Miklau (2022), AIM, PVLDB 15(11), and Zhang, Deng, Yin (2023), "
+            "Hedgerow; after McKenna, Mullins, Sheldon, Miklau (2022), AIM, PVLDB 15(11), and Zhang, Deng, Yin (2023), "
             "PPSyn, arXiv:2310.06371; rows are adjusted as in Zhang et al. (2021), PrivSyn, USENIX Security."
         ),
     )

@@ -310,6 +310,7 @@ def dcat(publication: Publication, files: Files) -> dict[str, Any]:
             "dcat": "http://www.w3.org/ns/dcat#",
             "dct": "http://purl.org/dc/terms/",
             "foaf": "http://xmlns.com/foaf/0.1/",
+            "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
             "spdx": "http://spdx.org/rdf/terms#",
             "vcard": "http://www.w3.org/2006/vcard/ns#",
             "xsd": "http://www.w3.org/2001/XMLSchema#",
@@ -323,8 +324,8 @@ def dcat(publication: Publication, files: Files) -> dict[str, Any]:
                 "dct:issued": {"@value": facts["publication_date"], "@type": "xsd:date"},
                 "dct:publisher": {"@type": "foaf:Organization", "foaf:name": facts["publisher"]},
                 "dct:license": {"@id": facts.license_url},
-                "dct:spatial": {"@type": "dct:Location", "dct:title": facts["region"]},
-                "dcat:contactPoint": {"@type": "vcard:Kind", "vcard:fn": facts["contact"]},
+                "dct:spatial": {"@type": "dct:Location", "rdfs:label": facts["region"]},
+                "dcat:contactPoint": _contact(facts["publisher"], facts["contact"]),
                 "dcat:keyword": [*facts.all("keywords"), "synthetic data", "differential privacy"],
                 "dcat:version": facts["version"],
                 "dcat:distribution": [
@@ -332,6 +333,8 @@ def dcat(publication: Publication, files: Files) -> dict[str, Any]:
                         "@type": "dcat:Distribution",
                         "dct:title": file.name,
                         "dct:description": said,
+                        "dct:license": {"@id": facts.license_url},
+                        "dcat:accessURL": {"@id": facts["url"] or file.name},
                         "dcat:downloadURL": {"@id": file.name},
                         "dcat:mediaType": {"@id": f"https://www.iana.org/assignments/media-types/{form}"},
                         "dcat:byteSize": {"@value": str(file.size), "@type": "xsd:nonNegativeInteger"},
@@ -346,6 +349,16 @@ def dcat(publication: Publication, files: Files) -> dict[str, Any]:
             }
         ),
     }
+
+
+def _contact(publisher: str, contact: str) -> dict[str, Any]:
+    """Whom to ask, by mail or at an address; where it is neither, as it was written."""
+    found: dict[str, Any] = {"@type": "vcard:Organization", "vcard:fn": publisher}
+    if re.fullmatch(r"[^\s@<>\"]+@[^\s@<>\"]+", contact):
+        return found | {"vcard:hasEmail": {"@id": f"mailto:{contact}"}}
+    if re.fullmatch(r"https?://[^\s<>\"]+", contact):
+        return found | {"vcard:hasURL": {"@id": contact}}
+    return found | {"vcard:note": contact}
 
 
 def _present(data: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from hedgerow.publish.facts import facts_of
@@ -30,8 +31,8 @@ def entry(publication: Publication, template: str) -> dict[str, Any]:
         },
         "dp_variant": {"variant_name": "Pure DP" if given.delta == 0 else "Approximate DP"},
         "privacy_loss": {
-            "privacy_unit": "Person" if certificate.person else "Row",
-            "privacy_parameters": {"epsilon": given.epsilon, "delta": given.delta},
+            "privacy_unit": _unit(publication),
+            "privacy_parameters": {"epsilon": math.ceil(given.epsilon * 1e9) / 1e9, "delta": given.delta},
         },
         "deployment_model": {
             "model_name": "Central",
@@ -49,6 +50,13 @@ def entry(publication: Publication, template: str) -> dict[str, Any]:
         part, _, name = key.partition(".")
         deployment[part][name] = words
     return {"url_slug": publication.slug, "status": "Draft", "tier": 3, "deployment": deployment}
+
+
+def _unit(publication: Publication) -> str:
+    links = publication.release.schema.linked
+    if links is not None:
+        return f"A key of {escaped(links.root)}, with all rows that link to it"
+    return "Person" if publication.release.certificate.person else "Row"
 
 
 def _sections(text: str) -> list[tuple[str, str]]:
