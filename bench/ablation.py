@@ -64,7 +64,7 @@ VARIANTS: dict[str, Callable[[], Any]] = {
     "rare codes merged wherever noise hides them": lambda: mock.patch.object(hedge, "ROOMY", 0),
     "rare codes not merged": lambda: mock.patch.object(columns.Columns, "coarsening", _unmerged),
     "fit to the end instead of near the columns": lambda: mock.patch.object(NearFits, "fit", _plain_fit),
-    "whole marginals only, no blocks": lambda: mock.patch.object(blocks, "resolutions", _cells_only),
+    "whole marginals and no blocks": lambda: mock.patch.object(blocks, "resolutions", _cells_only),
     "blocks at one resolution": lambda: mock.patch.object(blocks, "LEAST_COARSE_BLOCKS", 1 << 60),
     "no views": lambda: mock.patch.object(hedge, "MOST_NOISE_SHARE", 0.0),
     "views no wider than the workload": lambda: mock.patch.object(coverings, "TIMES", (1,)),

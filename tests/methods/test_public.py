@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hedgerow as hr
-from hedgerow.audit import check_method
+from hedgerow.audit import check_method, check_model
 from hedgerow.audit.method import BUDGETS, check_release, pairs, replay_pair
 from hedgerow.audit.method import SCHEMA as AUDITED
 from hedgerow.coded.domain import Domain
@@ -235,12 +235,14 @@ def test_replay_finds_no_difference_with_an_earlier_release(tmp_path):
 
 @pytest.mark.parametrize("kind", [Segments, Tilted])
 def test_one_row_that_rounding_made_a_little_less_is_a_row(kind):
-    """Shares that are added up again: 0.9999999999999999 rows were refused after they had been paid for."""
+    """Shares that are added up again: 0.9999999999999999 rows were refused after they had been paid for, or as a file."""
     domain = Domain.of({"site": 5, "age": 2})
     counts = np.array([0.07, 0.13, 0.23, 0.27, 0.3]) * (1 - 1e-15)
     assert counts.sum() < 1
     pool = {"age": np.array([0, 1], dtype=np.uint8)}
     rest = ({}, {}) if kind is Tilted else ((), (), 1)
-    assert len(kind(domain, ("site",), counts, pool, *rest).draw(3, np.random.default_rng(0))["age"]) == 3
+    model = kind(domain, ("site",), counts, pool, *rest)
+    assert len(model.draw(3, np.random.default_rng(0))["age"]) == 3
+    check_model(model)
     with pytest.raises(hr.HedgerowError, match="a row at least"):
         kind(domain, ("site",), counts * 0, pool, *rest)

@@ -65,7 +65,7 @@ class Segments(FromMarginals):
 
     @property
     def total(self) -> float:
-        return float(self.counts.sum())
+        return max(1.0, float(self.counts.sum()))
 
     def marginal(self, marginal: Marginal) -> Counts:
         outside = tuple(name for name in marginal if name in self.segments)
@@ -137,7 +137,7 @@ class Segments(FromMarginals):
         segments = stored.names("segments", domain)
         shape, cells = stored.shape(domain, segments), domain.cells(segments)
         counts = stored.weights("counts", (cells,)).reshape(shape)
-        if not 1 <= counts.sum() <= MOST_ROWS:
+        if not 0.5 <= counts.sum() <= MOST_ROWS:
             raise ReleaseError(
                 "model-segment-rows", "the segments of the release have no rows, or more than can be counted."
             )

@@ -67,7 +67,7 @@ class Tilted(FromRows):
 
     @property
     def total(self) -> float:
-        return float(self.counts.sum())
+        return max(1.0, float(self.counts.sum()))
 
     def draw(self, rows: int, rng: np.random.Generator) -> CodedTable:
         sizes = systematic(self.counts.reshape(-1), rows, rng)
@@ -144,7 +144,7 @@ class Tilted(FromRows):
         segments = stored.names("segments", domain)
         shape, cells = stored.shape(domain, segments), domain.cells(segments)
         counts = stored.weights("counts", (cells,)).reshape(shape)
-        if not 1 <= counts.sum() <= MOST_ROWS:
+        if not 0.5 <= counts.sum() <= MOST_ROWS:
             raise ReleaseError(
                 "model-segment-rows", "the segments of the release have no rows, or more than can be counted."
             )
