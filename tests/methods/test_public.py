@@ -235,7 +235,7 @@ def test_replay_finds_no_difference_with_an_earlier_release(tmp_path):
 
 @pytest.mark.parametrize("kind", [Segments, Tilted])
 def test_one_row_that_rounding_made_a_little_less_is_a_row(kind):
-    """Shares that are added up again: 0.9999999999999999 rows were refused after they had been paid for, or as a file."""
+    """Shares that are added up again: 0.9999999999999999 rows were refused after they were paid for, or as a file."""
     domain = Domain.of({"site": 5, "age": 2})
     counts = np.array([0.07, 0.13, 0.23, 0.27, 0.3]) * (1 - 1e-15)
     assert counts.sum() < 1
