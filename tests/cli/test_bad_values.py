@@ -83,6 +83,7 @@ def test_what_fits_nothing_stops_the_run_after_its_look(kind, synth):
     done, made, debits = synth(row, "--quiet")
     assert (done.code, code_in(done.err)) == (3, "misfits")
     assert f'of "{column}"' in done.err
+    assert ("`strip`" in done.err, "`format`" in done.err) == (column == "paid", column == "day")
     assert f"--allow-misfits {column}" in done.err
     assert "cost ε = 0.1" in done.err
     assert not made

@@ -26,8 +26,8 @@ FileKeys = Annotated[
     list[str] | None,
     typer.Option(
         "--file",
-        help="How the table is written, KEY=VALUE: delimiter, decimal, encoding, sheet, strip, as in the schema's "
-        "`file:`; repeatable.",
+        help="How the table is written, KEY=VALUE: delimiter, decimal, encoding, sheet, skip, strip, as in the "
+        "schema's `file:`; repeatable.",
     ),
 ]
 

@@ -9,7 +9,7 @@ among them whose value fits no declared cell.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from hedgerow.budget.accounting import Charge, guarantee, stack_noise, stack_scale
 from hedgerow.coded.domain import Domain
@@ -19,7 +19,7 @@ from hedgerow.errors import MisfitError, listing
 from hedgerow.private.account import Account
 from hedgerow.private.engines.engine import Engine
 from hedgerow.private.mechanisms import Randomizer
-from hedgerow.release.misfits import Misfits
+from hedgerow.release.misfits import Misfit, Misfits
 from hedgerow.schema import Encoding, Schema
 from hedgerow.schema.fits import FITS, MISFIT, Looked, fits
 
@@ -98,6 +98,20 @@ def refuse_misfits(found: Misfits, schema: Schema, account: Account, delta: floa
         "misfits",
         f"what fits nothing declared, or breaks a rule: {named}. More than {100 * schema.max_misfits:g} % is taken for "
         f"a mistake. The look that found it cost ε = {spent.epsilon:.3g}, which adds to what comes after; nothing else "
-        "was counted. Hint: mend spelling, format or bounds in the schema, or go on with "
+        f"was counted. Hint: mend spelling, format or bounds in the schema{_how_written(schema, beyond)}, or go on "
+        "with "
         f"{' '.join(f'--allow-misfits {shlex.quote(each.column)}' for each in beyond)}.",
     )
+
+
+_WRITTEN = {
+    **dict.fromkeys(("number", "integer"), "for numbers `decimal` and `strip` of `file:`"),
+    **dict.fromkeys(("date", "datetime"), "for dates `format`"),
+}
+
+
+def _how_written(schema: Schema, beyond: Iterable[Misfit]) -> str:
+    """Which keys of a schema say how the values of these columns are written."""
+    kinds = [getattr(schema.columns.get(name), "type", None) for name in (each.column for each in beyond)]
+    said = dict.fromkeys(_WRITTEN[kind] for kind in kinds if kind in _WRITTEN)
+    return f" ({', '.join(said)})" if said else ""

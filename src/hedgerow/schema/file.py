@@ -18,7 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from hedgerow.errors import Fault
 from hedgerow.schema.arrays import is_text
-from hedgerow.schema.reading import as_text
+from hedgerow.schema.reading import as_text, as_whole
 
 if TYPE_CHECKING:
     from hedgerow.schema.conditions.language import Expression
@@ -28,6 +28,7 @@ _CODECS = re.compile(
     r"ascii|utf-(8|16|32)(-[lb]e)?|utf-8-sig|iso8859-\d+|cp(125\d|437|85\d|932|949)|mac-roman|koi8-[ru]|"
     r"gb18030|gbk|gb2312|big5|shift_jis|euc_(jp|kr)"
 )
+MOST_SKIPPED = 1_000
 _SPACES = (" ", "\u00a0", "\u202f", "\u2009")
 """What stands between thousands, in letters that look alike: a plain space, and those at which no line breaks."""
 _NUMBER = r"^\s*[+-]?[\d.,]*\d[\d.,]*([eE][+-]?\d+)?\s*$"
@@ -77,6 +78,14 @@ def as_signs(value: Any) -> Any:
     return signs
 
 
+def as_skipped(value: Any) -> int:
+    """How many lines are left out."""
+    count = as_whole(value)
+    if not 0 <= count <= MOST_SKIPPED:
+        raise Fault("bad-skip", f"must be a number of lines between 0 and {MOST_SKIPPED:,}, got {count}")
+    return count
+
+
 Signs = Annotated[tuple[str, ...], BeforeValidator(as_signs)]
 
 
@@ -89,6 +98,8 @@ class File(BaseModel):
     decimal: Annotated[str, BeforeValidator(as_decimal)] = "."
     encoding: Annotated[str, BeforeValidator(as_encoding)] | None = None
     sheet: Annotated[str, BeforeValidator(as_text)] | None = None
+    skip: Annotated[int, BeforeValidator(as_skipped)] = 0
+    """Lines above the header, such as a title, blank ones counted."""
     strip: Signs = ()
 
 

@@ -44,6 +44,17 @@ def refuse_row(names: Sequence[str], what: str) -> None:
     )
 
 
+def refuse_title(names: Sequence[str], what: str) -> None:
+    """Refuses names of which several, and most, are empty: a title stands above the header. The names are not shown."""
+    nameless = sum(map(is_nameless, names))
+    if nameless > 1 and 2 * nameless > len(names):
+        raise TableError(
+            "no-header",
+            f"{nameless} of the {len(names)} names in the header of {what} are empty, so it looks like a title. Hint: "
+            "--file skip=1, or file: {skip: 1} in the schema, leaves out a line above the header.",
+        )
+
+
 def is_header(names: Sequence[str], declared: Collection[str]) -> bool:
     """Whether more than half of the names are declared ones, each counted once: no row looks like that."""
     return 2 * len(set(names) & set(declared)) > len(names)

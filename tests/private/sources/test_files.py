@@ -21,7 +21,7 @@ from hedgerow.private.sources import source as source_module
 from hedgerow.private.sources.source import open_source
 from hedgerow.schema import Schema
 from hedgerow.schema.file import Cleaning, File, Written
-from refusals import refused
+from refusals import code_in, refused
 
 CANARY = "canary-4711"
 LIMITS = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -430,3 +430,37 @@ def test_a_packed_file_that_is_cut_short_or_goes_on_is_refused(codec, cut, tmp_p
         path.write_bytes(damaged)
         with refused("unreadable-table", "t.csv"):
             list(open_source(path).batches(["a", "b"]))
+
+
+@pytest.mark.parametrize(("above", "skip"), [("Sales of 2020\n", 1), ('"A "" title, of\n\n12"" pipes\n', 3), ("", 0)])
+def test_lines_above_the_header_are_left_out_of_text(above, skip, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(above + "a,b\n1,2\n3,4\n", encoding="utf-8")
+    source = open_source(path, Written(File(skip=skip)))
+    assert source.header() == ("a", "b")
+    assert [batch.to_pydict() for batch in source.batches(["b"])] == [{"b": ["2", "4"]}]
+
+
+def test_lines_above_the_header_are_left_out_of_workbooks(tmp_path):
+    path = tmp_path / "t.xlsx"
+    workbook(path, [["Sales of 2020"], [], *([list("ab"), ["1", "2"]])])  # below an empty row
+    source = open_source(path, Written(File(skip=3)))
+    assert source.header() == ("a", "b")
+    assert [batch.to_pydict() for batch in source.batches(["b"])] == [{"b": ["2"]}]
+
+
+def test_a_title_above_the_header_is_not_drafted(hedgerow, tmp_path):
+    workbook(tmp_path / "t.xlsx", [["Sales of 2020", None, None], list("abc"), list("123")])
+    done = hedgerow("schema", "draft", "t.xlsx", "-o", "t.yaml")
+    assert code_in(done.err) == "no-header"
+    assert "Sales" not in done.err
+    assert hedgerow("schema", "draft", "t.xlsx", "-o", "t.yaml", "--file", "skip=2").code == 0
+    assert "skip: 2" in (tmp_path / "t.yaml").read_text(encoding="utf-8")
+
+
+def test_more_lines_than_there_are_leave_no_header(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    with refused("no-header"):
+        open_source(tmp_path / "t.csv", Written(File(skip=9)))
+    with refused("bad-skip"):
+        Schema.parse("file: {skip: -1}\ncolumns: {x: {type: boolean}}")

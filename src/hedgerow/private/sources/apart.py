@@ -61,6 +61,7 @@ class ApartSource:
             "path": str(self._path),
             "columns": columns,
             "sheet": self._file.sheet,
+            "skip": self._file.skip,
             "encoding": self._file.encoding,
             "memory": self._memory,
         }

@@ -15,6 +15,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,8 @@ _RESERVED = 1 << 26
 _TEMPORAL = re.compile(r"date|time|yy|mm|mon|moyr|week|wk|qyr|jul|dt|%-?t", re.IGNORECASE)
 
 
-def workbook(path: str, sheet: str | None) -> tuple[list[str], Iterator[list[str]]]:
-    """The names in the first row of a sheet that is not empty, and the rows below."""
+def workbook(path: str, sheet: str | None, skip: int) -> tuple[list[str], Iterator[list[str]]]:
+    """The names in the first row of a sheet that is not empty, below those that are left out, and the rows below."""
     from python_calamine import CalamineWorkbook, SheetTypeEnum, SheetVisibleEnum
 
     book = CalamineWorkbook.from_path(path)
@@ -47,7 +48,8 @@ def workbook(path: str, sheet: str | None) -> tuple[list[str], Iterator[list[str
         if sheet not in names and not 1 <= number <= len(names):
             sys.exit(UNKNOWN_SHEET)
         name = sheet if sheet in names else names[number - 1]
-    rows = (row for row in (list(map(cell, cells)) for cells in book.get_sheet_by_name(name).iter_rows()) if any(row))
+    found = islice(book.get_sheet_by_name(name).iter_rows(), skip, None)
+    rows = (row for row in (list(map(cell, cells)) for cells in found) if any(row))
     return next(rows, []), rows
 
 
@@ -67,7 +69,7 @@ def cell(value: Any) -> str:
 
 
 def write_workbook(asked: dict[str, Any], out: Any) -> None:
-    names, rows = workbook(asked["path"], asked["sheet"])
+    names, rows = workbook(asked["path"], asked["sheet"], asked["skip"])
     wanted = asked["columns"]
     fields = names if wanted is None else [names[index] for index in wanted]
     schema = pa.schema([(name, pa.string()) for name in fields])

@@ -242,6 +242,7 @@ class TextSource:
         self._packed = packed
         self._delimiter = file.delimiter or delimiter
         self._encoding = file.encoding or "utf-8"
+        self._skip = file.skip
         names = self._read_header()
         if file.delimiter is None:
             self._refuse_unsplit(names)
@@ -256,16 +257,19 @@ class TextSource:
         return pa.input_stream(str(self._path), compression=self._packed)
 
     def _read_header(self) -> list[str]:
-        """The first record that is not blank. Of what follows nothing is looked at but whether it is there."""
+        """The first record that is not blank, below what is left out; of what follows, only whether it is there."""
         decoder = codecs.getincrementaldecoder(self._encoding)("replace")
-        text, end, first = "", None, b""
+        text, begin, end, first = "", 0, None, b""
         with _reading(self._what), self._opened() as file:
             while end is None and len(text) < _LONGEST_HEADER and (piece := file.read(1 << 16)):
                 first = first or piece[:4]
                 text += decoder.decode(piece)
-                end = _end_of_record(text)
+                begin = _below(text, self._skip)
+                end = _end_of_record(text, begin)
             rest = text[end:] if end is not None else ""
-            records = csv.reader(io.StringIO(text[:end].lstrip("\ufeff\r\n"), newline=""), delimiter=self._delimiter)
+            self._quotes_above = text.count('"', 0, begin)
+            named = text[begin:end].lstrip("\ufeff\r\n")
+            records = csv.reader(io.StringIO(named, newline=""), delimiter=self._delimiter)
             names = next(records, [])
             self._header_alone = not rest and not file.read(1) and next(records, None) is None
         if not names:
@@ -294,7 +298,7 @@ class TextSource:
 
     def _refuse_damage(self) -> None:
         """A quote that is never closed would swallow the rest of the table into one field; letters must be letters."""
-        quotes = 0
+        quotes = self._quotes_above
         decoder = codecs.getincrementaldecoder(self._encoding)()
         with _reading(self._what), self._opened() as file:
             while piece := file.read(1 << 22):
@@ -316,7 +320,7 @@ class TextSource:
                 reader = arrow_csv.open_csv(
                     self._opened(),
                     read_options=arrow_csv.ReadOptions(
-                        use_threads=False, block_size=_CSV_BLOCK, encoding=self._encoding
+                        use_threads=False, block_size=_CSV_BLOCK, encoding=self._encoding, skip_rows=self._skip
                     ),
                     parse_options=arrow_csv.ParseOptions(
                         delimiter=self._delimiter, newlines_in_values=True, ignore_empty_lines=len(self._header) > 1
@@ -336,16 +340,25 @@ class TextSource:
                 raise TableError(
                     "ragged-row",
                     f"row {row} of {self._what} has {got} fields where the header has {expected}. "
-                    f"Hint: a field that holds a {_LIKELY.get(self._delimiter, 'delimiter')} must stand in quotes.",
+                    f"Hint: a field that holds a {_LIKELY.get(self._delimiter, 'delimiter')} must stand in quotes; "
+                    "lines above the header are left out by --file skip=1, or file: {skip: 1} in the schema.",
                 ) from None
 
 
-def _end_of_record(text: str) -> int | None:
+def _below(text: str, lines: int) -> int:
+    """Where the text goes on below so many lines."""
+    begin = 0
+    for _ in range(lines):
+        begin = text.find("\n", begin) + 1 or len(text)
+    return begin
+
+
+def _end_of_record(text: str, first: int) -> int | None:
     """Where the first record that is not blank ends; None where it goes on. Quotes may hold line ends."""
-    begin = quotes = 0
+    begin, quotes = first, 0
     while end := text.find("\n", begin) + 1:
         quotes += text.count('"', begin, end)
-        if quotes % 2 == 0 and text[:end].strip("\ufeff \t\r\n"):
+        if quotes % 2 == 0 and text[first:end].strip("\ufeff \t\r\n"):
             return end
         begin = end
     return None

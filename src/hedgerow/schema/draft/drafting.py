@@ -19,7 +19,7 @@ from hedgerow.schema.draft.labels import LABELLED, read_labels
 from hedgerow.schema.draft.models import read_model
 from hedgerow.schema.draft.public_table import read_public_table
 from hedgerow.schema.file import File, plain_file
-from hedgerow.schema.header import is_nameless, refuse_row
+from hedgerow.schema.header import is_nameless, refuse_row, refuse_title
 from hedgerow.schema.schema import TODO, Schema
 
 EXAMPLES = {
@@ -85,6 +85,7 @@ def _drafted(
     header: Sequence[str], sources: Sequence[str], dataset: str | None, file: File, public_batches: Batches | None
 ) -> Draft:
     refuse_row(header, "the table")
+    refuse_title(header, "the table")
     named = [name for name in header if not is_nameless(name)]
     if len(set(named)) != len(named):
         raise TableError(
