@@ -410,3 +410,20 @@ groups: [{columns: [sex, payer], allowed: public}]
 
 def test_the_json_schema_is_printed(run: Any) -> None:
     assert json.loads(run("json-schema")) == Schema.json_schema()
+
+
+@pytest.mark.parametrize(
+    ("said", "step"),
+    [
+        ("", "hour"),
+        (", format: '%d.%m.%Y %H'", "hour"),
+        (", format: '%d.%m.%Y %H:%M'", "minute"),
+        (", format: '%Y%m%d%H%M%S'", "second"),
+        (", format: '%d.%m.%Y %H:%M', step: hour", "hour"),
+        (", format: '%d.%m.%Y %H:%M', step: day", "day"),
+    ],
+)
+def test_moments_are_as_fine_as_their_format_writes_unless_a_step_is_given(said, step):
+    schema = Schema.parse(f"columns: {{seen: {{type: datetime, min: 2020-01-01, max: 2020-12-31{said}}}}}")
+    assert schema.columns["seen"].step == step
+    assert Schema.from_dict(schema.to_dict()) == Schema.parse(schema.to_yaml()) == schema

@@ -25,7 +25,7 @@ from hedgerow.schema.leaves import Leaf, Leaves, as_leaves, check_leaves
 from hedgerow.schema.ordered import NARROW, WIDEST, SteppedColumn
 from hedgerow.schema.reading import Text, Truth, as_date, as_moment, as_time
 from hedgerow.schema.trees import Calendar, Ladder, Placed, Tree
-from hedgerow.schema.written import check_format, read, write
+from hedgerow.schema.written import check_format, finest, read, write
 
 DAY = 86_400
 _SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": DAY, "week": 7 * DAY}
@@ -302,6 +302,17 @@ class Datetime(CalendarColumn):
     max: Annotated[datetime.datetime, BeforeValidator(as_moment)]
     step: Literal["second", "minute", "hour", "day", "week", "month", "quarter", "year"] = "hour"
     times: Times | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _step_of_format(cls, data: Any) -> Any:
+        """Where nobody says by which steps, a format tells: minutes that are written matter."""
+        if isinstance(data, Mapping) and "step" not in data and isinstance(data.get("format"), str):
+            return {**data, "step": finest(data["format"])}
+        return data
+
+    def unsaid(self, key: str) -> Any:
+        return finest(self.format) if key == "step" and self.format is not None else super().unsaid(key)
 
     @property
     def day_leaves(self) -> Any:

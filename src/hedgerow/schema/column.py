@@ -73,6 +73,10 @@ class Column(BaseModel, ABC):
     def layout(self) -> Layout:
         """The cells of this column."""
 
+    def unsaid(self, key: str) -> Any:
+        """What one of the keys is where nobody wrote it."""
+        return type(self).model_fields[key].default
+
     @property
     def value_type(self) -> pa.DataType:
         """What the values are, however they are written: a date that comes back as text is a date."""

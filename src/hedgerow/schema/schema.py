@@ -684,13 +684,13 @@ def declared_file(given: Mapping[str, Any]) -> File:
 
 
 def _column_dict(column: Column) -> dict[str, Any]:
-    """The keys that differ from their defaults, the kind first and the common keys last."""
+    """The keys that say more than none would, the kind first and the common keys last."""
     fields = type(column).model_fields
     own = [name for name in fields if name not in Column.model_fields and name != "type"]
     data: dict[str, Any] = {"type": name_of(column)}
     for name in (*own, *Column.model_fields):
         value = getattr(column, name)
-        if fields[name].is_required() or value != fields[name].default:
+        if fields[name].is_required() or value != column.unsaid(name):
             data[name] = plain_value(value)
     return data
 

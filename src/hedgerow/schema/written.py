@@ -35,6 +35,12 @@ def check_format(form: str, moments: Iterable[datetime.datetime]) -> None:
             )
 
 
+def finest(form: str) -> str:
+    """The finest step within a day that a format writes."""
+    said = set(re.findall(r"%(.)", form, re.DOTALL))
+    return "second" if said & {"S", "f"} else "minute" if "M" in said else "hour"
+
+
 def read(text: str | None, form: str) -> float:
     """Seconds since 1970 of a moment that is written so; NaN if it is not."""
     try:
