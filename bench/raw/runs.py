@@ -56,8 +56,8 @@ def with_oracle_cuts(schema: hr.Schema, rows: pd.DataFrame) -> hr.Schema:
     import pyarrow as pa
 
     import hedgerow as hr
+    from hedgerow.schema.endings import ENDING
     from hedgerow.schema.leaves import Leaf
-    from hedgerow.schema.numeric import ENDING
 
     for name, _ in schema.discoveries:
         places = schema.waiting(name).places(pa.array(rows[name]))

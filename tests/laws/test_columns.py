@@ -131,7 +131,9 @@ def cut_calendar(draw: st.DrawFn) -> dict[str, Any]:
         return {"type": "datetime", "step": step, **bounds}
     hours = draw(st.lists(st.integers(0, 23), min_size=2, max_size=8, unique=True).map(sorted))
     times = [[[f"{a:02}:00:00", f"{b:02}:00:00", 2]] for a, b in zip(hours[::2], hours[1::2], strict=False)]
-    return {"type": "datetime", "step": step, **bounds, "times": times}
+    units = {"hour": ["60m"], "minute": ["60m", "15m", "1m"], "second": ["30m", "5m", "1m", "10s"]}[step]
+    likely = draw(st.dictionaries(st.sampled_from([*units, ""]), st.floats(0, 1e6), max_size=3))
+    return {"type": "datetime", "step": step, **bounds, "times": times, "endings": likely}
 
 
 categories = st.fixed_dictionaries(
@@ -343,7 +345,11 @@ def test_a_class_that_a_bin_lacks_falls_back_to_any_value_of_the_bin() -> None:
         ({"type": "date", "min": "2000-01-15", "max": "2001-12-31", "step": "month"}, "2000-02-29", 1),
         ({"type": "date", "min": "2000-01-01", "max": "2001-12-31", "step": "year"}, "2001-01-01", 1),
         ({"type": "date", "min": "2024-01-01", "max": "2024-12-31", "step": "week"}, "2024-01-08", 1),
-        ({"type": "datetime", "min": "2020-01-01", "max": "2020-01-02"}, "2019-12-31T23:30:00-05:00", 4),
+        (
+            {"type": "datetime", "min": "2020-01-01", "max": "2020-01-02", "step": "hour"},
+            "2019-12-31T23:30:00-05:00",
+            4,
+        ),
         ({"type": "code", "size": 5}, "7", 4),
         ({"type": "code", "size": 5}, "", 0),
     ],

@@ -291,7 +291,7 @@ class TestEvaluationPage:
 columns:
   cost: {type: number, min: 0, max: 10000, bins: 4}
   name: {type: category, values: [a, b]}
-  when: {type: datetime, min: 2020-01-01, max: 2020-01-31}
+  when: {type: datetime, min: 2020-01-01, max: 2020-01-31, step: hour}
 """)
         hours = [f"2020-01-{1 + i % 20:02} {i % 24:02}:00" for i in range(200)]
         real = pa.table({"cost": [0] * 150 + [float(i) for i in range(50)], "name": ["a"] * 199 + ["z"], "when": hours})

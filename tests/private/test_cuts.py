@@ -362,6 +362,26 @@ def test_weekdays_times_of_the_day_and_stretches_survive():
     assert ((booked >= np.datetime64("2018-01-01")) & (booked < np.datetime64("2019-01-01"))).mean() > 0.97
 
 
+@pytest.mark.parametrize(("minutes", "held"), [(60, 0.99), (15, 0.97), (1, 0.97)])
+def test_a_table_of_round_times_gives_round_times_where_no_step_is_declared(minutes: int, held: float):
+    """However few rows each minute has: 1,440 of them share 6,000 rows."""
+    rng = np.random.default_rng(0)
+    moments = np.datetime64("2019-01-01T00:00:00") + rng.integers(0, 364 * 1440 // minutes, 6_000) * 60 * minutes
+    schema = hr.Schema.parse("columns: {at: {type: datetime, min: 2019-01-01, max: 2019-12-31}}")
+    table = pa.table({"at": pa.array(moments.astype("datetime64[s]"))})
+    made = hr.synthesize(table, schema, hr.Budget(1.0, 1e-6), "independent").sample(6_000)["at"].to_numpy()
+    assert (made.astype("datetime64[s]").view("i8") % (60 * minutes) == 0).mean() > held
+
+
+def test_seconds_come_back_as_seconds_where_no_step_is_declared():
+    rng = np.random.default_rng(0)
+    moments = np.datetime64("2019-01-01T00:00:00") + rng.integers(0, 364 * 86_400, 6_000)
+    schema = hr.Schema.parse("columns: {at: {type: datetime, min: 2019-01-01, max: 2019-12-31}}")
+    table = pa.table({"at": pa.array(moments.astype("datetime64[s]"))})
+    made = hr.synthesize(table, schema, hr.Budget(1.0, 1e-6), "independent").sample(6_000)["at"].to_numpy()
+    assert (made.astype("datetime64[s]").view("i8") % 60 == 0).mean() < 0.1
+
+
 def test_cut_dates_pass_the_replay_audit():
     rows = trips(300)
     for pickup, booked in (("2019-12-31T23:59", "31.12.2029"), (None, "1.1.1"), ("2050-01-01", ""), ("x", None)):

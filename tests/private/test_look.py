@@ -47,7 +47,7 @@ columns:
   grade: {type: category, values: [low, high], other: true}
   kind:  {type: category, values: [low, high]}
   born:  {type: date, min: 1990-01-01, max: 1999-12-31, step: year}
-  seen:  {type: datetime, min: "2000-01-01 00:00:00", max: "2000-01-02 00:00:00"}
+  seen:  {type: datetime, min: "2000-01-01 00:00:00", max: "2000-01-02 00:00:00", step: hour}
   well:  {type: boolean}
   code:  {type: code, size: 4}
 """

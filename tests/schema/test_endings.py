@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hedgerow.schema import Schema
-from hedgerow.schema.endings import Habit, ending_of, endings, residues_of
+from hedgerow.schema.endings import DIGITS, UNITS, Clock, Habit, ending_of, endings, residues_of
 from hedgerow.schema.leaves import Leaf, Leaves
 from refusals import refused
 
@@ -26,6 +26,19 @@ def test_an_ending_is_how_a_number_is_written(numbers: list[int]) -> None:
         else:
             zeros = len(text) - len(text.rstrip("0"))
             assert names[int(place)] == ("5" if text[-zeros - 1] == "5" else "") + "0" * zeros
+
+
+@pytest.mark.parametrize("seconds", [1, 60, 3_600])
+def test_a_time_ends_in_the_longest_unit_that_it_is_a_whole_number_of(seconds: int) -> None:
+    clock = Clock(seconds)
+    steps = np.arange(86_400 // seconds)
+    for step, place in zip(steps.tolist(), clock.places(steps.astype(float)).tolist(), strict=True):
+        held = [name for name in clock.names if step * seconds % UNITS[name] == 0]
+        assert clock.names[int(place)] == held[0]
+    assert np.isnan(clock.places(np.array([np.nan]))).all()
+    for place, name in enumerate(clock.names):
+        residues, period = clock.residues(name)
+        assert (np.isin(steps % period, residues) == (clock.places(steps.astype(float)) == place)).all()
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -78,8 +91,17 @@ def test_prices_keep_their_cents() -> None:
 @given(st.lists(st.integers(-(10**12), 10**12), min_size=1), st.sets(st.sampled_from(endings(13))))
 def test_a_step_has_a_named_ending_where_it_leaves_its_remainder(numbers: list[int], named: set[str]) -> None:
     steps = np.array([*numbers, *(number * 10_000 for number in numbers)], dtype=np.int64) % 10**13
-    habit = Habit(dict.fromkeys(named, 1.0), np.array([1]), np.array([10**13]), [])
+    habit = Habit(dict.fromkeys(named, 1.0), DIGITS, np.array([1]), np.array([10**13]), [])
     expected = [
         any(step % period in residues for residues, period in map(residues_of, named)) for step in steps.tolist()
     ]
     assert habit._is_named(steps).tolist() == expected
+
+
+@pytest.mark.parametrize(("step", "bad"), [("minute", "{1s: 1}"), ("second", "{'99': 1}"), ("hour", "{30m: 2}")])
+def test_endings_of_times_are_whole_numbers_of_steps(step: str, bad: str) -> None:
+    cut = "leaves: [[[2020-01-01, 2020-12-31, 1]]], times: [[['00:00', '23:00', 1]]]"
+    with refused("bad-endings"):
+        Schema.parse(
+            f"columns: {{x: {{type: datetime, min: 2020-01-01, max: 2020-12-31, step: {step}, {cut}, endings: {bad}}}}}"
+        )

@@ -304,7 +304,7 @@ columns:
         ("{type: date, min: 1900-01-01, max: 2009-12-31, step: month}", False),
         ("{type: datetime, min: 2020-01-01, max: 2020-02-01, step: minute}", True),
         ("{type: datetime, min: 1000-01-01, max: 9999-12-31, step: second}", True),
-        ("{type: datetime, min: 2020-01-01, max: 2020-01-05}", False),
+        ("{type: datetime, min: 2020-01-01, max: 2020-01-05, step: hour}", False),
     ],
 )
 def test_numbers_without_bins_wait_to_be_cut_unless_they_are_few(declaration: str, waits: bool) -> None:
@@ -415,7 +415,7 @@ def test_the_json_schema_is_printed(run: Any) -> None:
 @pytest.mark.parametrize(
     ("said", "step"),
     [
-        ("", "hour"),
+        ("", "second"),
         (", format: '%d.%m.%Y %H'", "hour"),
         (", format: '%d.%m.%Y %H:%M'", "minute"),
         (", format: '%Y%m%d%H%M%S'", "second"),

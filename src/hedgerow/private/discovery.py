@@ -28,15 +28,15 @@ from hedgerow.coded.measurement import Answer, Noise
 from hedgerow.errors import SchemaError
 from hedgerow.private.account import Account
 from hedgerow.private.cuts.growing import Growing
-from hedgerow.private.cuts.habits import habit
+from hedgerow.private.cuts.habits import habit, kept
 from hedgerow.private.cuts.settling import settle
 from hedgerow.private.engines.engine import Engine
 from hedgerow.private.mechanisms import Randomizer
 from hedgerow.private.vault import Vault
 from hedgerow.schema import Encoding, Schema
+from hedgerow.schema.endings import ENDING
 from hedgerow.schema.fits import can_misfit, looked_at
 from hedgerow.schema.leaves import Leaf
-from hedgerow.schema.numeric import ENDING
 from hedgerow.schema.probing import Probing
 
 SHARE_OF_LOOK = 0.02
@@ -243,7 +243,9 @@ class Cutting:
             lines = self._lines.pop(name)
             cells[name] = {key: settle(line.root, line.tree.rhythm) for key, line in lines.items() if key != ENDING}
             if ENDING in lines:
-                likely[name] = habit(lines[ENDING].root, cells[name][""])
+                line, endings = self._waiting[name].habits()
+                cells[name][line] = kept(lines[ENDING].root, cells[name][line], endings)
+                likely[name] = habit(lines[ENDING].root, cells[name][line], endings)
         return schema.with_cuts(cells, likely)
 
 

@@ -495,7 +495,7 @@ class Release:
         measured: list[npt.NDArray[Any]] = []
         described = {
             "certificate.json": _json(self.certificate.to_json()),
-            "schema.json": _json(self.schema.to_dict()),
+            "schema.json": _json(editions.written(self.schema)),
             "model.json": _json({"kind": state.kind, "values": state.values, "arrays": list(state.arrays)}),
             "answers.json": _json([_answer_to_json(answer, measured) for answer in self.answers]),
         }

@@ -435,7 +435,7 @@ def _check_answers(certificate: Certificate, answers: Sequence[Answer], schema: 
         )
     encoding = schema.encoding()
     sizes = {attribute.name: attribute.size for attribute in encoding.domain}
-    from hedgerow.schema.numeric import ENDING
+    from hedgerow.schema.endings import ENDING
 
     column_of = {f"{column}{ENDING}": column for column in certificate.discovered}
     column_of |= {name: column for column in encoding.columns for name in encoding.attributes_of(column)}

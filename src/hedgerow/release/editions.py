@@ -9,6 +9,7 @@ there were before.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.budget.accounting import Guarantee, guarantee
@@ -37,17 +38,43 @@ def first(certificate: Certificate, now: dict[str, Any]) -> dict[str, Any]:
 
 
 def schema_of(data: Any) -> Schema:
-    """The schema of a release. Integers that wait to be cut are in none: they had a cell for each value."""
+    """The schema of a release. None has a column that waits to be cut: integers, days and moments had a cell for each
+    value, and moments were in whole hours where no step is written.
+    """
     from hedgerow.schema import Schema
+    from hedgerow.schema.calendar import CalendarColumn
     from hedgerow.schema.numeric import Integer
 
-    schema = Schema.from_dict(data)
+    stepped = _with_moments(data, lambda declared: {"step": "hour", **declared})
+    schema = Schema.from_dict(stepped)
     waiting = {name: schema.columns[name] for name, _ in schema.discoveries}
-    each = {name: column.with_a_cell_each() for name, column in waiting.items() if isinstance(column, Integer)}
-    if not each:
-        return schema
-    declared = {name: getattr(schema, name) for name in Schema.model_fields}
-    return Schema(**{**declared, "columns": {**schema.columns, **each}})
+    kinds = (Integer, CalendarColumn)
+    each = {name: column.with_a_cell_each() for name, column in waiting.items() if isinstance(column, kinds)}
+    if each:
+        declared = {name: getattr(schema, name) for name in Schema.model_fields}
+        schema = Schema(**{**declared, "columns": {**schema.columns, **each}})
+    schema._hours_unsaid = stepped != data
+    return schema
+
+
+def written(schema: Schema) -> Any:
+    """A schema as its release has it: word for word."""
+    data = schema.to_dict()
+    if not schema._hours_unsaid:
+        return data
+    return _with_moments(data, lambda declared: {k: v for k, v in declared.items() if (k, v) != ("step", "hour")})
+
+
+def _with_moments(data: Any, change: Callable[[Any], Any]) -> Any:
+    columns = data.get("columns") if isinstance(data, Mapping) else None
+    if not isinstance(columns, Mapping):
+        return data
+    moments = {
+        name: change(declared)
+        for name, declared in columns.items()
+        if isinstance(declared, Mapping) and declared.get("type") == "datetime"
+    }
+    return {**data, "columns": {**columns, **moments}} if moments else data
 
 
 def _statements(certificate: Certificate, given: Guarantee | None) -> list[str]:

@@ -15,16 +15,17 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import pyarrow as pa
-from pydantic import BeforeValidator, model_validator
+from pydantic import BeforeValidator, PrivateAttr, model_validator
 
 from hedgerow.coded.domain import Attribute, IntArray
-from hedgerow.errors import Fault
+from hedgerow.errors import Fault, listing
 from hedgerow.schema.arrays import BoolArray, CodeArray, FloatArray, Reading, moments
 from hedgerow.schema.cells import Steps
+from hedgerow.schema.endings import ENDING, REST, Clock, LikelyTimes
 from hedgerow.schema.leaves import Leaf, Leaves, as_leaves, check_leaves
 from hedgerow.schema.ordered import NARROW, WIDEST, SteppedColumn
 from hedgerow.schema.reading import Text, Truth, as_date, as_moment, as_time
-from hedgerow.schema.trees import Calendar, Ladder, Placed, Tree
+from hedgerow.schema.trees import Calendar, Flat, Ladder, Placed, Tree
 from hedgerow.schema.written import check_format, finest, read, write
 
 DAY = 86_400
@@ -57,6 +58,7 @@ class CalendarColumn(SteppedColumn):
     format: Text | None = None
     leaves: Stretches | None = None
     discovered: Truth = False
+    _each: bool = PrivateAttr(False)
 
     @abstractmethod
     def typed(self, numbers: FloatArray | IntArray, null: BoolArray) -> pa.Array:
@@ -65,6 +67,11 @@ class CalendarColumn(SteppedColumn):
     @property
     def day_leaves(self) -> Any:
         """Where the day was cut; nothing where it is not."""
+        return None
+
+    @property
+    def day_habit(self) -> Mapping[str, float] | None:
+        """How likely times of the day end in one way or another; nothing where all are alike."""
         return None
 
     @property
@@ -95,7 +102,15 @@ class CalendarColumn(SteppedColumn):
             check_leaves(self._stretches(), *self._days, self._own_days)
         if self.day_leaves is not None:
             check_leaves(self._times(), 0, self._steps_a_day - 1, ())
+        if self.day_habit is not None and not {*self.day_habit} <= {*self._clock.names, REST}:
+            raise Fault("bad-endings", f"endings: times in steps of a {self.step} end in {listing(self._clock.names)}")
         return self
+
+    def with_a_cell_each(self) -> Self:
+        """The same declaration as it was read before days and moments were cut: up to 10,000 steps have a cell each."""
+        column = type(self)(**{name: getattr(self, name) for name in type(self).model_fields})
+        column._each = True
+        return column if len(column._starts(most=WIDEST + 1)) <= WIDEST else self
 
     def _examples(self) -> Iterator[datetime.datetime]:
         """Moments that a way of writing must tell apart: bounds, years, and one with an afternoon of its own."""
@@ -111,7 +126,7 @@ class CalendarColumn(SteppedColumn):
     def _is_wide(self) -> bool:
         """Whether there are too many steps of at most a day to have a cell each."""
         width = _SECONDS.get(self.step, 7 * DAY)
-        return width <= DAY and (_seconds(self.max) - _seconds(self.min)) // width >= NARROW
+        return not self._each and width <= DAY and (_seconds(self.max) - _seconds(self.min)) // width >= NARROW
 
     @property
     def _steps_a_day(self) -> int:
@@ -150,7 +165,12 @@ class CalendarColumn(SteppedColumn):
 
     @cached_property
     def _time_cells(self) -> Leaves:
-        return Leaves(self._times(), 0, self._steps_a_day - 1)
+        last = self._steps_a_day - 1
+        return Leaves(self._times(), 0, last, likely=self.day_habit, endings=self._clock)
+
+    @property
+    def _clock(self) -> Clock:
+        return Clock(DAY // self._steps_a_day)
 
     def _stretches(self) -> list[list[Leaf]]:
         cells = self.leaves or ()
@@ -221,13 +241,19 @@ class CalendarColumn(SteppedColumn):
             width = DAY // self._steps_a_day
             widths = tuple(seconds // width for seconds in _LADDER if seconds >= width)
             found[TIME] = Ladder(0, self._steps_a_day - 1, widths)
+            if len(self._clock.names) > 1:
+                found[ENDING] = Flat(0, len(self._clock.names) - 1)
         return found
+
+    def habits(self) -> tuple[str, Clock]:
+        return TIME, self._clock
 
     def places(self, array: pa.Array) -> Placed:
         numbers, outside = self.settled(array)
         found = {"": np.floor_divide(numbers, self.per_day)}
         if self._steps_a_day > 1:
             found[TIME] = self._of_the_day(numbers)
+            found[ENDING] = self._clock.places(found[TIME])
         return Placed(found, outside)
 
     def elsewhere(self) -> dict[str, list[int]]:
@@ -300,23 +326,28 @@ class Datetime(CalendarColumn):
     type: Literal["datetime"] = "datetime"
     min: Annotated[datetime.datetime, BeforeValidator(as_moment)]
     max: Annotated[datetime.datetime, BeforeValidator(as_moment)]
-    step: Literal["second", "minute", "hour", "day", "week", "month", "quarter", "year"] = "hour"
+    step: Literal["second", "minute", "hour", "day", "week", "month", "quarter", "year"] = "second"
     times: Times | None = None
+    endings: LikelyTimes | None = None
 
     @model_validator(mode="before")
     @classmethod
     def _step_of_format(cls, data: Any) -> Any:
-        """Where nobody says by which steps, a format tells: minutes that are written matter."""
+        """Where nobody says by which steps, a format tells: no more can be written."""
         if isinstance(data, Mapping) and "step" not in data and isinstance(data.get("format"), str):
             return {**data, "step": finest(data["format"])}
         return data
 
     def unsaid(self, key: str) -> Any:
-        return finest(self.format) if key == "step" and self.format is not None else super().unsaid(key)
+        return None if key == "step" else super().unsaid(key)  # always said: it once was an hour
 
     @property
     def day_leaves(self) -> Any:
         return self.times
+
+    @property
+    def day_habit(self) -> Mapping[str, float] | None:
+        return self.endings
 
     @property
     def value_type(self) -> pa.DataType:

@@ -21,7 +21,7 @@ from hedgerow.coded.domain import IntArray
 from hedgerow.errors import Fault
 from hedgerow.schema.arrays import FloatArray
 from hedgerow.schema.cells import Ranked, Steps, equal_steps
-from hedgerow.schema.endings import Habit
+from hedgerow.schema.endings import DIGITS, Endings, Habit
 from hedgerow.schema.reading import as_number, as_whole
 
 MOST_LEAVES = 1 << 16
@@ -56,7 +56,7 @@ class Leaves(Steps):
 
     `avoid` holds steps that have a cell of their own elsewhere; no draw returns them. With a `rhythm` (the seven days
     of a week) steps have classes too, their remainders by it: a draw returns the class that it is asked for, where a
-    leaf of the cell has one. `likely` is the habit of last digits inside leaves.
+    leaf of the cell has one. `likely` is the habit of last digits inside leaves, `endings` which steps have which.
     """
 
     def __init__(
@@ -67,11 +67,13 @@ class Leaves(Steps):
         avoid: Iterable[int] = (),
         rhythm: int = 0,
         likely: Mapping[str, float] | None = None,
+        endings: Endings = DIGITS,
     ):
         own = set(avoid)
         flat = [_within(leaf, own) for cell in cells for leaf in cell]
         self._rhythm = rhythm
         self._likely = likely
+        self._endings = endings
         self._first: IntArray = np.array([leaf.first for leaf in flat], dtype=np.int64)
         self._last: IntArray = np.array([leaf.last for leaf in flat], dtype=np.int64)
         self._weight: FloatArray = np.array([leaf.weight for leaf in flat], dtype=np.float64)
@@ -113,7 +115,7 @@ class Leaves(Steps):
 
     @cached_property
     def _habit(self) -> Habit:
-        return Habit(self._likely or {}, self._first, self._last, self._avoid)
+        return Habit(self._likely or {}, self._endings, self._first, self._last, self._avoid)
 
     @cached_property
     def _all(self) -> _Kind:

@@ -17,7 +17,7 @@ from hedgerow.errors import Fault
 from hedgerow.schema.arrays import BoolArray, FloatArray, Reading, numbers
 from hedgerow.schema.cells import LONGEST_PERIOD, Cells, Intervals, Steps, equal_steps, steps_between
 from hedgerow.schema.column import Layout
-from hedgerow.schema.endings import Likely, ending_of, endings
+from hedgerow.schema.endings import ENDING, Digits, Likely
 from hedgerow.schema.leaves import Cut, Leaf, Leaves, check_leaves, drawable
 from hedgerow.schema.ordered import NARROW, WIDEST, HeapedColumn, OrderedColumn, SteppedColumn, declared_edges
 from hedgerow.schema.reading import LARGEST, Real, Truth, Whole, as_bins
@@ -32,7 +32,6 @@ MOST_STEPS = 10**15
 MOST_DECIMALS = 15
 MANY_DIGITS = 5
 """Last digits are looked at where a whole number of steps has at least so many digits."""
-ENDING = ":ending"
 DIGITS = 6
 """Where `decimals` is left out, the range has at least 10^DIGITS steps."""
 
@@ -130,9 +129,12 @@ class Integer(HeapedColumn):
     def trees(self) -> dict[str, Tree]:
         return _trees(Decimal(self.min, self.max))
 
+    def habits(self) -> tuple[str, Digits]:
+        return "", _digits(Decimal(self.min, self.max))
+
     def places(self, array: pa.Array) -> Placed:
         numbers, outside = self.settled(array)
-        return Placed({"": numbers, ENDING: ending_of(numbers)}, outside)
+        return Placed({"": numbers, ENDING: self.habits()[1].places(numbers)}, outside)
 
     def elsewhere(self) -> dict[str, list[int]]:
         return {"": self.own_steps}
@@ -279,9 +281,13 @@ class Number(OrderedColumn):
         assert self.scale is not None
         return _trees(Decimal(*self._bounds(self.scale)))
 
+    def habits(self) -> tuple[str, Digits]:
+        assert self.scale is not None
+        return "", _digits(Decimal(*self._bounds(self.scale)))
+
     def places(self, array: pa.Array) -> Placed:
         numbers, outside = self.settled(array)
-        return Placed({"": numbers, ENDING: ending_of(numbers)}, outside)
+        return Placed({"": numbers, ENDING: self.habits()[1].places(numbers)}, outside)
 
     def elsewhere(self) -> dict[str, list[int]]:
         return {"": self.own_steps}
@@ -355,10 +361,13 @@ class Code(SteppedColumn):
         return pa.array(numbers.astype(np.int64, copy=False), mask=null if null.any() else None)
 
 
+def _digits(tree: Decimal) -> Digits:
+    return Digits(tree.levels - 1)
+
+
 def _trees(tree: Decimal) -> dict[str, Tree]:
     """The numbers, and where they have many digits their endings too."""
-    digits = tree.levels - 1
-    return {"": tree, ENDING: Flat(0, len(endings(digits)) - 1)} if digits >= MANY_DIGITS else {"": tree}
+    return {"": tree, ENDING: Flat(0, len(_digits(tree).names) - 1)} if tree.levels > MANY_DIGITS else {"": tree}
 
 
 def _check_cut(bins: Any, heaps: tuple[int, ...] = ()) -> None:

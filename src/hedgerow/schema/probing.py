@@ -17,6 +17,7 @@ from hedgerow.coded.domain import Attribute, Domain, IntArray
 from hedgerow.schema.arrays import CodeArray, FloatArray
 from hedgerow.schema.column import Encoded
 from hedgerow.schema.encoding import Single
+from hedgerow.schema.endings import Endings
 from hedgerow.schema.fits import FITS, MISFIT, Looked
 from hedgerow.schema.leaves import Leaf
 from hedgerow.schema.trees import Placed, Tree
@@ -41,6 +42,10 @@ class Cuttable(Protocol):
 
     def elsewhere(self) -> dict[str, list[int]]:
         """Steps of a line that have a cell of their own, by line."""
+        ...
+
+    def habits(self) -> tuple[str, Endings]:
+        """The line whose steps end in one way or another, and how; asked where endings have a line of their own."""
         ...
 
     def cut(self, cells: Mapping[str, Sequence[Sequence[Leaf]]]) -> dict[str, Any]:

@@ -83,6 +83,8 @@ class Schema(BaseModel):
     _files: Paths = PrivateAttr(default=Paths())
     _invented: dict[str, Invented] = PrivateAttr(default_factory=dict)
     _names: tuple[str, ...] = PrivateAttr(default=())
+    _hours_unsaid: bool = PrivateAttr(default=False)
+    """Whether it is that of a release whose moments are in hours because no step is written (`release.editions`)."""
 
     def __init__(self, **data: Any):
         try:

@@ -265,7 +265,7 @@ class TestRhythms:
         schema = Schema.parse("""
 columns:
   day: {type: date, min: 2020-01-01, max: 2020-01-31}
-  at:  {type: datetime, min: 2020-01-01, max: 2020-01-31}
+  at:  {type: datetime, min: 2020-01-01, max: 2020-01-31, step: hour}
 """)
         monday, sunday = datetime.date(2020, 1, 6), datetime.date(2020, 1, 5)
         noon, evening = datetime.datetime(2020, 1, 6, 12, 30), datetime.datetime(2020, 1, 13, 20, 1)

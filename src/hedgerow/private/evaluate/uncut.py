@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from hedgerow.coded.domain import IntArray
 from hedgerow.private.evaluate.raw import RowSample
+from hedgerow.schema.endings import ENDING
 from hedgerow.schema.leaves import Leaf, alike, drawable
-from hedgerow.schema.numeric import ENDING
 
 if TYPE_CHECKING:
     from hedgerow.private.sources.source import Source

@@ -35,8 +35,8 @@ EXAMPLES = {
         "days; format: where they are not written 2029-12-31",
     ),
     "datetime": (
-        "{type: datetime, min: 2024-01-01, max: 2024-12-31, step: minute}",
-        "moments, whole numbers of a step: second, minute, hour or day",
+        "{type: datetime, min: 2024-01-01, max: 2024-12-31}",
+        "moments; format: where they are not written 2024-12-31 23:59:59",
     ),
     "code": ("{type: code, size: 18}", "numbers 0 … size − 1 that stand for something"),
     "id": ('{type: id, pattern: "C-######"}', "never read: fresh keys, numbered; without a pattern UUIDs"),
