@@ -29,7 +29,7 @@ from hedgerow.models.model import State, block_rng
 from hedgerow.models.stored import Allowance, Stored
 from hedgerow.release import archive
 from hedgerow.release.bundle import verify
-from hedgerow.schema import Schema
+from hedgerow.release.editions import schema_of
 from repository import CORPUS
 
 MEMORY, STEPS = 256 << 20, 1 << 38
@@ -64,7 +64,7 @@ def seeds() -> list[tuple[Domain, State]]:
         members = archive.read(path)
         about = json.loads(members["model.json"])
         arrays = {name: archive.array_of(members[f"model/{index}.npy"]) for index, name in enumerate(about["arrays"])}
-        domain = Schema.from_dict(json.loads(members["schema.json"])).encoding().domain
+        domain = schema_of(json.loads(members["schema.json"])).encoding().domain
         if about["kind"] != "linked":  # of no one domain: tried as a file
             found.append((domain, State(about["kind"], about["values"], arrays)))
     plain = list(found)
