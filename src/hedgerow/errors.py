@@ -155,7 +155,7 @@ def listing(names: Iterable[str], most: int = 12) -> str:
     """The names, comma-separated, cut after `most` with a count of the rest."""
     shown = list(names)
     rest = len(shown) - most
-    return ", ".join(shown[:most]) + (f", … ({rest} more)" if rest > 0 else "")
+    return ", ".join(shown[:most]) + (f", … ({rest:,} more)" if rest > 0 else "")
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:

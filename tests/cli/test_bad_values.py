@@ -6,6 +6,9 @@ import csv
 import datetime
 import random
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from hedgerow.budget.amounts import Budget
@@ -57,18 +60,20 @@ STOPPED = {
 def synth(tmp_path, hedgerow):
     """Run `synth` on made-up rows against a ledger: what it did, the rows it wrote, and the debits it left."""
 
-    def run(row, *words, missing=""):
+    def run(row, *words, missing="", encoding="utf-8", header=True, table="t.csv"):
         rng = random.Random(0)
-        rows = [row(number, rng) for number in range(ROWS)]
-        with open(tmp_path / "t.csv", "w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, rows[0])
-            writer.writeheader()
-            writer.writerows(rows)
+        if table == "t.csv":
+            rows = [row(number, rng) for number in range(ROWS)]
+            with open(tmp_path / "t.csv", "w", encoding=encoding, newline="") as file:
+                writer = csv.DictWriter(file, rows[0])
+                if header:
+                    writer.writeheader()
+                writer.writerows(rows)
         (tmp_path / "s.yaml").write_text(SCHEMA.replace("MISSING", missing), encoding="utf-8")
         ledger = tmp_path / "d.ledger"
         Ledger.create(ledger, "d", Budget(4.0, 1e-5))
         given = ("-s", "s.yaml", "-e", 1, "-m", "independent", "-o", "o.csv", "--ledger", ledger, *words)
-        done = hedgerow("synth", "t.csv", *given)
+        done = hedgerow("synth", table, *given)
         debits = [entry.record["method"] for entry in Ledger(ledger).entries() if "debit" in entry.record]
         out = tmp_path / "o.csv"
         made = list(csv.DictReader(out.open(encoding="utf-8"))) if out.exists() else []
@@ -129,3 +134,38 @@ def test_what_is_strange_but_declared_runs_and_pays_for_both(kind, synth):
         assert max(paid) < 2 * (100 + ROWS * 1.37)
     else:
         assert max(paid) < 10_000, "the tail ends where the noise says that it ends"
+
+
+UNREADABLE = {
+    "no header": (good, {"header": False}, "missing-column"),
+    "another encoding": (changed("color", lambda *_: "grün"), {"encoding": "latin-1"}, "wrong-encoding"),
+    "letters of two bytes": (good, {"encoding": "utf-16"}, "wrong-encoding"),
+}
+
+
+@pytest.mark.parametrize("kind", UNREADABLE)
+def test_what_cannot_be_read_rightly_costs_nothing(kind, synth):
+    row, written, code = UNREADABLE[kind]
+    done, made, debits = synth(row, **written)
+    assert (done.code, code_in(done.err)) == (2, code)
+    assert "othing was spent" in done.err
+    assert "2019" not in done.err, "no row is quoted"
+    assert not made
+    assert debits == []
+
+
+def test_a_million_distinct_values_run_and_pay_for_both(synth, tmp_path):
+    count = 1_000_000
+    columns = {
+        "color": pa.array(["red"] * count),
+        "paid": np.round(100 + 1.37 * np.arange(count), 2),
+        "day": pa.array([datetime.date(2019, 1, 1)] * count),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    done, made, debits = synth(good, "--rows", 2_000, table="t.parquet")
+    assert done.code == 0, done.err
+    assert "fit nothing declared" not in done.err
+    assert debits == BOTH
+    paid = sorted(float(line["paid"]) for line in made)
+    assert abs(paid[len(paid) // 2] - 685_000) < 70_000
+    assert max(paid) < 3_000_000
