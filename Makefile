@@ -6,7 +6,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(wildcard kernels/*.cmake kernels/comm
 CMAKE   := $(shell command -v cmake || echo $(BIN)/cmake)
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help setup demo test test-engines test-validators docs-blocks lint types audit sanitize test-kernels bench quality wheel check-wheel types-elsewhere man pictures site lock clean
+.PHONY: help setup demo test test-engines test-validators docs-blocks lint types audit coverage sanitize test-kernels bench quality wheel check-wheel types-elsewhere man pictures site lock clean
 
 help:
 	@echo "make demo    set up and make a synthetic table from sample data"
@@ -16,6 +16,7 @@ help:
 	@echo "make test-validators  what is published, by the validators of its formats, in an environment of their own"
 	@echo "make setup   set up .venv and build the kernels"
 	@echo "make audit   the long privacy audits"
+	@echo "make coverage  which lines the tests reach; fails below a floor"
 	@echo "make sanitize  the tests and random calls on kernels with address and undefined-behaviour sanitizers"
 	@echo "make bench   speed side by side with peers"
 	@echo "make quality error of every method on the field's tables (needs them; long)"
@@ -96,6 +97,10 @@ audit: $(VENV)/ready-test
 	@$(BIN)/hedgerow audit -o docs/understand/audit.md --overwrite
 	@$(BIN)/python -m pytest -n 2 -m audit -v
 
+# In one process, so without what commands do in processes of their own: the floor is below the truth.
+coverage: $(VENV)/ready-test
+	@$(BIN)/coverage run -m pytest $(COVERED) && $(BIN)/coverage report
+
 # TESTS names other files, CALLS and INPUTS other numbers; SANITIZER=thread looks for data races instead.
 # Left out: what starts a browser, a database server or Java, which do not run under a sanitizer's runtime.
 SANITIZER ?= address
@@ -153,7 +158,7 @@ site: $(SITE_VENV)/ready
 
 # needs uv
 lock:
-	uv pip compile -q pyproject.toml requirements/build.in --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/run.lock
+	uv pip compile -q pyproject.toml requirements/build.in --extra studio --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/run.lock
 	uv pip compile -q pyproject.toml requirements/build.in --extra test --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/test.lock
 	uv pip compile -q pyproject.toml requirements/build.in --extra test --extra bench --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/bench.lock
 	uv pip compile -q pyproject.toml requirements/build.in --extra test --extra validators --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/validators.lock

@@ -81,7 +81,7 @@ def main() -> None:
         browser.open(serving.gate.address, width=WIDTH)
         browser.arrive("location.pathname.endsWith('/table')")
         project.write(project.schema, half + "\n")
-        show("/columns", "columns", height=830)
+        show("/columns", "columns", height=880)
         show("/columns/2", "column", height=900)
         project.write(project.schema, SCHEMA)
         show("/budget")

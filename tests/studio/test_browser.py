@@ -353,7 +353,14 @@ def test_two_hundred_columns_are_declared_in_one_go(walk, tmp_path):
     walk = walk(tmp_path / "wide.csv")
     walk.begin_alike(type="category", values="1\n2\n3\n4\n5")
     walk.check("/columns")
+    walk.open("/columns")
     assert walk.browser.js("document.querySelectorAll('td .chip.good').length") == 200
+    walk.browser.js("document.querySelector('[data-holding]').focus()")
+    walk.browser.write("Answer 19")
+    walk.click("Tick all")
+    walk.click("Declare the ticked")
+    walk.browser.arrive("location.pathname.endsWith('/columns/several')")
+    assert "11 columns together" in walk.text  # 19 and 190 to 199
 
 
 def test_a_script_in_a_header_or_a_value_runs_nowhere(walk, tmp_path):

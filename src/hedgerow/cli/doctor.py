@@ -8,6 +8,7 @@ import os
 import platform
 import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -184,8 +185,9 @@ def _memory() -> int | None:
     from hedgerow.cli import room
 
     held = [room.limit()]
-    with contextlib.suppress(AttributeError, ValueError, OSError):  # not on this system
-        held.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    if sys.platform != "win32":
+        with contextlib.suppress(ValueError, OSError):  # not on this system
+            held.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     for file in ("memory.max", "memory/memory.limit_in_bytes"):
         with contextlib.suppress(OSError, ValueError):
             held.append(int((Path("/sys/fs/cgroup") / file).read_text()))

@@ -18,6 +18,7 @@ import json
 import os
 import shlex
 import stat
+import sys
 import threading
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -182,17 +183,23 @@ class Project:
         return Notes(**known)
 
 
+def _fault(found: os.stat_result) -> str | None:
+    if stat.S_ISLNK(found.st_mode):
+        return "is a link to another place"
+    if sys.platform != "win32":
+        if found.st_uid != os.getuid():
+            return "belongs to somebody else"
+        if found.st_mode & 0o022:
+            return "can be written by others"
+    return None
+
+
 def _check_ours(folder: Path) -> None:
     """Refuse a folder in which others could lay what we then read, or find what we write."""
-    found = folder.lstat()
-    if stat.S_ISLNK(found.st_mode):
-        fault, hint = "is a link to another place", "name the folder itself by --project"
-    elif os.name == "posix" and found.st_uid != os.getuid():
-        fault, hint = "belongs to somebody else", "name a folder of your own by --project"
-    elif os.name == "posix" and found.st_mode & 0o022:
-        fault, hint = "can be written by others", f"chmod go-w {shlex.quote(str(folder))}"
-    else:
+    fault = _fault(folder.lstat())
+    if fault is None:
         return
+    hint = f"chmod go-w {shlex.quote(str(folder))}" if "written" in fault else "name a folder of your own by --project"
     raise OptionError(
         "not-our-folder",
         f'"{folder}" {fault}, and the studio keeps private pages there. Nothing was read. Hint: {hint}.',

@@ -15,12 +15,20 @@
   };
   if (work) setTimeout(look, 1000);
 
-  // a list of columns: tick all, or none
-  const all = document.querySelector("[data-tick]");
-  if (all) all.addEventListener("click", () => {
-    const boxes = [...document.querySelectorAll("input[name=at]")], full = boxes.every(box => box.checked);
-    for (const box of boxes) box.checked = !full;
-  });
+  // a list of columns: those whose line holds some letters; tick all of them, or none
+  const all = document.querySelector("[data-tick]"), holding = document.querySelector("[data-holding]");
+  if (all) {
+    const lines = [...document.querySelectorAll(".columns tbody tr")];
+    holding?.addEventListener("input", () => {
+      const letters = holding.value.toLowerCase();
+      for (const line of lines) line.hidden = !line.textContent.toLowerCase().includes(letters);
+    });
+    holding?.addEventListener("keydown", event => { if (event.key === "Enter") event.preventDefault(); });
+    all.addEventListener("click", () => {
+      const boxes = lines.filter(line => !line.hidden).map(line => line.querySelector("input")), full = boxes.every(box => box.checked);
+      for (const box of boxes) box.checked = !full;
+    });
+  }
 
   // a column: the fields of its type, and what the schema says of them while they are typed
   const form = document.querySelector("form[data-check]");
