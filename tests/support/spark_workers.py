@@ -37,9 +37,21 @@ def session(master):
     builder = SparkSession.builder
     for key, value in {**SPARK_ON_ONE_CORE, "spark.master": master, "spark.sql.shuffle.partitions": "4"}.items():
         builder = builder.config(key, value)
-    found = builder.config("spark.sql.files.maxPartitionBytes", "200k").getOrCreate()
-    found.sparkContext.setLogLevel("OFF")
-    return found
+    told = {
+        "spark.sql.files.maxPartitionBytes": "200k",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.dir": os.environ["EVENTS"],
+        "spark.sql.maxPlanStringLength": "1000000",
+        "spark.sql.debug.maxToStringFields": "1000",
+    }
+    for key, value in told.items():
+        builder = builder.config(key, value)
+    talking = f"-Dlog4j2.configurationFile={os.environ['LOGGING']}"
+    for where in ("driver", "executor"):
+        usual = SPARK_ON_ONE_CORE["spark.driver.extraJavaOptions"]
+        builder = builder.config(f"spark.{where}.extraJavaOptions", f"{usual} {talking}")
+    return builder.getOrCreate()
 
 
 def processes(word):

@@ -18,6 +18,18 @@ from hedgerow.private.ledger import Ledger
 pytestmark = pytest.mark.engines
 SUPPORT = Path(__file__).parents[2] / "support"
 CANARY = "canary-7f3a"
+KEY = b"a key for tests"
+EVERYTHING = """
+rootLogger.level = info
+rootLogger.appenderRef.stdout.ref = console
+logger.spark.name = org.apache.spark
+logger.spark.level = info
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %p %c: %m%n%ex
+"""
 WITHOUT = """
 import sys
 class Lacking:
@@ -55,9 +67,13 @@ def spark_home(tmp_path):
 
 
 def run(function, *words, home, **environment):
-    left = home.parent / "left"
-    left.mkdir(exist_ok=True)
+    left, events = home.parent / "left", home.parent / "events"
+    for folder in (left, events):
+        folder.mkdir(exist_ok=True)
+    (home.parent / "logging.properties").write_text(EVERYTHING)
     known = {
+        "EVENTS": events.as_uri(),
+        "LOGGING": str(home.parent / "logging.properties"),
         "SPARK_HOME": str(home),
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_DIRS": str(left),
@@ -73,7 +89,13 @@ def run(function, *words, home, **environment):
         timeout=900,
     )
     assert done.returncode == 0, done.stderr[-3000:]
+    assert "INFO " in done.stderr
     assert CANARY not in done.stderr + done.stdout
+    told = [path.read_text(errors="replace") for path in events.rglob("*") if path.is_file()]
+    assert any("mapInArrow" in each or "MapInArrow" in each or function == "lacking" for each in told)
+    assert not any(CANARY in each or KEY.hex() in each for each in told)
+    if function != "ended":  # a killed Java leaves its blocks where somebody has told it to put them
+        assert not [path for path in left.rglob("*") if path.is_file()]
     return json.loads(done.stdout.splitlines()[-1])
 
 
