@@ -18,6 +18,7 @@ BENCHMARKS = (
     "evaluate",
     "engines",
     "scale",
+    "store",
     "numeric",
     "costs",
 )

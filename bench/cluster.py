@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+import statistics
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -43,6 +44,7 @@ PAIRS = (4, 16, 45)
 LARGE = 100_000_000
 ROWS_PER_TASK = 10_000_000
 FITS = 2000
+TIMES = 3
 PLAIN = "--driver-memory 1g --conf spark.ui.enabled=false --conf spark.driver.host=127.0.0.1"
 
 
@@ -96,10 +98,13 @@ def points() -> dict[str, Any]:
             found.append(known | {"kind": 0, "pairs": 0, "cells": 0, "touched": 0, "cpu_s": spent})
             for pairs in PAIRS:
                 queries = queries_of(encoding.domain, pairs)
-                begin = seconds_of(family())
-                for _ in engine.count(queries):
-                    pass
-                spent = seconds_of(family()) - begin
+                times = []
+                for _ in range(TIMES):
+                    begin = seconds_of(family())
+                    for _ in engine.count(queries):
+                        pass
+                    times.append(seconds_of(family()) - begin)
+                spent = statistics.median(times)
                 touched = len({name for query in queries for name in query.attributes})
                 cells = sum(query.cells for query in queries)
                 asked = {"kind": 1, "pairs": pairs, "cells": cells, "touched": touched}
@@ -353,7 +358,8 @@ def _model_section(found: dict[str, Any]) -> str:
     parts = [
         f"Prices in CPU time of all processes, fitted to {len(ready)} and {len(count)} measured points (500,000 to "
         f"4,000,000 rows, 10 to 40\ncolumns, 4 to 45 pairs, one worker); the point that fits worst is off by "
-        f"{100 * off:.0f} %. Java grew warmer from point to point, so that earlier ones are\ndearer. The table of "
+        f"{100 * off:.0f} %. Counts are medians of {TIMES}; Java grew warmer from "
+        "point to point, so that\nearlier ones are dearer. The table of "
         f"10,000,000 × 20 above is none of them; for it they foretell {one:.0f} CPU seconds to be\nready, and "
         f"{1e3 * two / 190:.0f} ms for each of all 190 pairs.",
         "\n".join(lines),
