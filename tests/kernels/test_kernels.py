@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -220,6 +221,10 @@ def documented(body):
             found |= {f"{each.name}.{name}": text for name, text in documented(each.body).items()}
         elif isinstance(each, ast.FunctionDef):
             found[each.name] = ast.get_docstring(each)
+    for each, beside in pairwise(body):
+        if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name):
+            said = isinstance(beside, ast.Expr) and isinstance(beside.value, ast.Constant) and beside.value.value
+            found[each.target.id] = said
     return found
 
 

@@ -113,6 +113,7 @@ def test_only_the_private_side_imports_the_counting_kernel_or_opens_exact_answer
     public_rows = [
         SOURCE / "methods" / "shared" / "public.py",
         *(SOURCE / "models" / f"{f}.py" for f in ("forests", "rows")),
+        SOURCE / "cli" / "doctor.py",  # it counts codes that it makes itself
     ]
     for path in SOURCE.rglob("*.py"):
         if path.relative_to(SOURCE).parts[0] in allowed or path in public_rows:

@@ -7,6 +7,7 @@ flags of `os`), opens a file without asking for its bytes as they are, opens a f
 renames and removes a file that it has open; and its locks are of one byte, as those of `msvcrt` are.
 """
 
+import contextlib
 import errno
 import importlib
 import importlib.abc
@@ -39,6 +40,8 @@ pthread_sigmask pthread_kill sigwait siginterrupt SIG_BLOCK SIG_UNBLOCK SIG_SETM
 }
 MODULES = {"fcntl", "resource", "termios", "tty", "pty", "pwd", "grp", "crypt", "syslog", "posix"}
 O_BINARY = 1 << 30
+EXTRAS = ("polars",)
+"""Likewise, where they are installed: others import it where it is."""
 THIRD_PARTY = _words("""
 asyncio concurrent.futures logging multiprocessing.connection multiprocessing.popen_spawn_posix
 multiprocessing.resource_tracker multiprocessing.synchronize ssl tempfile unittest.mock webbrowser zoneinfo
@@ -139,6 +142,9 @@ def pretend():
     """From here on, hedgerow sees Windows; the libraries below it were loaded before."""
     for name in THIRD_PARTY:
         importlib.import_module(name)
+    for name in EXTRAS:
+        with contextlib.suppress(ModuleNotFoundError):
+            importlib.import_module(name)
     sys.modules["msvcrt"] = byte_locks()
     for name in MODULES & set(sys.modules):
         del sys.modules[name]

@@ -18,8 +18,8 @@ def commit() -> str:
     if (root / ".git").exists() and (root / "src" / "hedgerow").is_dir():
         asked = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
         try:
-            return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
-        except (OSError, subprocess.CalledProcessError):
+            return subprocess.run(asked, capture_output=True, encoding="utf-8", check=True).stdout.strip()
+        except (OSError, ValueError, subprocess.CalledProcessError):
             pass
     try:
         return str(importlib.import_module("hedgerow._count").commit)

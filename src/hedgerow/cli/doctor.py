@@ -190,7 +190,7 @@ def _memory() -> int | None:
             held.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     for file in ("memory.max", "memory/memory.limit_in_bytes"):
         with contextlib.suppress(OSError, ValueError):
-            held.append(int((Path("/sys/fs/cgroup") / file).read_text()))
+            held.append(int((Path("/sys/fs/cgroup") / file).read_text(encoding="ascii")))
     return min((each for each in held if each), default=None)
 
 

@@ -159,7 +159,7 @@ def main() -> None:
     folder = Path(sys.argv[1])
     for place, text in files(tree()).items():
         (folder / place).parent.mkdir(parents=True, exist_ok=True)
-        (folder / place).write_text(text, encoding="utf-8")
+        (folder / place).write_text(text, encoding="utf-8", newline="\n")
         print(folder / place)
 
 

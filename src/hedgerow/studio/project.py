@@ -202,7 +202,7 @@ def _check_ours(folder: Path) -> None:
     hint = f"chmod go-w {shlex.quote(str(folder))}" if "written" in fault else "name a folder of your own by --project"
     raise OptionError(
         "not-our-folder",
-        f'"{folder}" {fault}, and the studio keeps private pages there. Nothing was read. Hint: {hint}.',
+        f'"{folder}" {fault}, and the studio keeps private pages there. Hint: {hint}.',
     )
 
 

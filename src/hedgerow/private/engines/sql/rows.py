@@ -62,7 +62,7 @@ class RowsOnly:
         if stay:
             raise OptionError(
                 "cannot-stay",
-                f"{self.name} hands out rows, which are counted here; Hedgerow counts nothing there. Nothing was read. "
+                f"{self.name} hands out rows, which are counted here; Hedgerow counts nothing there. "
                 "Hint: leave --stay out if the rows may leave it.",
             )
         return _CountedHere(self, bounding_key=bounding_key, memory=memory // 16)
