@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from hedgerow.studio.declaring import plain_number, time_format
+from hedgerow.studio.declaring import in_words, one_each, plain_day, plain_number, time_format
 
 
 @given(some.integers(-(10**12), 10**12), some.sampled_from("., '"), some.integers(0, 99))
@@ -42,3 +42,35 @@ def test_what_could_mean_two_things_stays(typed):
 def test_formats_as_people_write_them(typed, written):
     moment = datetime.datetime(2026, 3, 31, 23, 59, 58)
     assert moment.strftime(time_format(typed)) == written
+
+
+@pytest.mark.parametrize(
+    ("lines", "meant"),
+    [
+        (["a, b,c"], ["a", "b", "c"]),
+        (["Smith, John; Doe, Jane"], ["Smith, John", "Doe, Jane"]),
+        (["a, b", "c"], ["a, b", "c"]),
+        (["a b"], ["a b"]),
+        (["a, a,"], ["a"]),
+    ],
+)
+def test_values_on_one_line_are_several(lines, meant):
+    assert one_each(lines) == meant
+
+
+def test_a_value_with_a_comma_is_told_from_two():
+    assert in_words({"type": "category", "values": ["a, b"]}) != in_words({"type": "category", "values": ["a", "b"]})
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("31.03.2026", "2026-03-31"),
+        ("1.3.2026", "2026-03-01"),
+        ("31.03.2026 23:59", "2026-03-31 23:59"),
+        ("03/04/2026", "03/04/2026"),
+        ("2026-03-31", "2026-03-31"),
+    ],
+)
+def test_days_as_people_write_them(typed, meant):
+    assert plain_day(typed) == meant

@@ -86,6 +86,7 @@ FIELDS = {
     "locale": Field("Language and land", ("fake",), "For example de_DE."),
 }
 NEEDS_YOU = "needs you"
+_DAY = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})((?:[ T]\d{2}:\d{2}(?::\d{2})?)?)")
 _PARTS = {"yyyy": "%Y", "dd": "%d", "hh": "%H", "ss": "%S"}
 _PART = re.compile("(?i)yyyy|dd|hh|ss|mm")
 _GROUPED = re.compile("([+-]?\\d{1,3})((?:([.,' \u00a0\u202f])\\d{3})(?:\\3\\d{3})*)([.,]\\d+)?")
@@ -244,7 +245,8 @@ def in_words(declaration: Mapping[str, Any]) -> str:
         return ""
     said = [kind]
     if isinstance(declaration.get("values"), list):
-        said.append(listing(map(str, declaration["values"]), 5))
+        held = (f"“{value}”" if "," in str(value) else str(value) for value in declaration["values"])
+        said.append(listing(held, 5))
     elif declaration.get("values") == "private":
         said.append("found with noise")
     elif "values" in declaration:
@@ -282,7 +284,7 @@ def typed(form: Form, before: Mapping[str, Any]) -> dict[str, Any]:
         if form["private"]:
             found["values"] = "private"
         elif form.lines("values"):
-            found["values"] = form.lines("values")
+            found["values"] = one_each(form.lines("values"))
         elif "codelist" not in before:
             found["values"] = TODO
         if form["ordered"]:
@@ -308,7 +310,21 @@ def _spelled(key: str, kind: str, text: str) -> str:
     """What a schema understands of a number or a format as people write them."""
     if key == "format" and "%" not in text:
         return time_format(text)
+    if key in ("min", "max") and kind in ("date", "datetime"):
+        return plain_day(text)
     return plain_number(text) if key in ("min", "max") and kind in ("integer", "number") else text
+
+
+def one_each(lines: list[str]) -> list[str]:
+    """Values on lines of their own; those on a single line are told apart by its semicolons or commas."""
+    sign = next((sign for sign in ";," if sign in lines[0]), None) if len(lines) == 1 else None
+    return lines if sign is None else list(dict.fromkeys(part.strip() for part in lines[0].split(sign) if part.strip()))
+
+
+def plain_day(text: str) -> str:
+    """`31.03.2026`, with a time behind it or not, as 2026-03-31; slashes could mean days or months first."""
+    found = _DAY.fullmatch(text)
+    return text if found is None else f"{found[3]}-{int(found[2]):02}-{int(found[1]):02}{found[4]}"
 
 
 def time_format(text: str) -> str:
