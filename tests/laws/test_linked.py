@@ -630,3 +630,11 @@ def test_a_model_of_linked_tables_draws_no_single_table() -> None:
     with pytest.raises(HedgerowError) as told:
         load(release.model.domain, held)
     assert told.value.code == "model-held-links"
+
+
+@pytest.mark.parametrize("endings", ["", ", endings: {60m: 5, 1s: 0, '': 1}"])
+def test_a_start_is_a_day_whatever_was_bought_of_the_times(endings: str) -> None:
+    cut = "leaves: [[[2020-01-01, 2020-07-31, 1]]], times: [[['00:00', '23:59:59', 1]]]"
+    moments = f"datetime, min: 2020-01-01, max: 2020-07-31, {cut}{endings}"
+    schema = Schema.parse(SCHEMA.replace("date, min: 2020-01-01, max: 2020-03-31", moments)).with_histories()
+    assert schema.columns["persons.start(visits)"].type == "date"

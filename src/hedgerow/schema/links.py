@@ -156,7 +156,8 @@ def histories(schema: Schema) -> dict[str, Any]:
         if name != before(column) and time_of(schema.columns, column) is not None:
             ends = {key: str(found[name][key])[: len("2020-01-01")] for key in ("min", "max")}
             found[name] |= {"type": "date", "step": "day", **ends}
-            found[name].pop("times", None)
+            for key in ("times", "endings"):
+                found[name].pop(key, None)
     return {name: declared for name, declared in found.items() if name not in schema.columns}
 
 
