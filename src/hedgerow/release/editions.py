@@ -1,4 +1,4 @@
-"""Certificates as older versions wrote them. They stay readable, and are checked by what they said then.
+"""Certificates and schemas as older versions wrote them. They stay readable, and are checked by what they said then.
 
 The first edition stated the ε of what a run had *spent*. A run that may stop by its answers is not covered by that: the
 filter that allows adaptive charges bounds the whole amount that a run was given, and nothing less (a bound on what was

@@ -168,7 +168,7 @@ class CalendarColumn(SteppedColumn):
         last = self._steps_a_day - 1
         return Leaves(self._times(), 0, last, likely=self.day_habit, endings=self._clock)
 
-    @property
+    @cached_property
     def _clock(self) -> Clock:
         return Clock(DAY // self._steps_a_day)
 

@@ -17,7 +17,7 @@ from hedgerow.errors import Fault
 from hedgerow.schema.arrays import BoolArray, FloatArray, Reading, numbers
 from hedgerow.schema.cells import LONGEST_PERIOD, Cells, Intervals, Steps, equal_steps, steps_between
 from hedgerow.schema.column import Layout
-from hedgerow.schema.endings import ENDING, Digits, Likely
+from hedgerow.schema.endings import ENDING, Digits, Likely, ending_of
 from hedgerow.schema.leaves import Cut, Leaf, Leaves, check_leaves, drawable
 from hedgerow.schema.ordered import NARROW, WIDEST, HeapedColumn, OrderedColumn, SteppedColumn, declared_edges
 from hedgerow.schema.reading import LARGEST, Real, Truth, Whole, as_bins
@@ -134,7 +134,7 @@ class Integer(HeapedColumn):
 
     def places(self, array: pa.Array) -> Placed:
         numbers, outside = self.settled(array)
-        return Placed({"": numbers, ENDING: self.habits()[1].places(numbers)}, outside)
+        return Placed({"": numbers, ENDING: ending_of(numbers)}, outside)
 
     def elsewhere(self) -> dict[str, list[int]]:
         return {"": self.own_steps}
@@ -287,7 +287,7 @@ class Number(OrderedColumn):
 
     def places(self, array: pa.Array) -> Placed:
         numbers, outside = self.settled(array)
-        return Placed({"": numbers, ENDING: self.habits()[1].places(numbers)}, outside)
+        return Placed({"": numbers, ENDING: ending_of(numbers)}, outside)
 
     def elsewhere(self) -> dict[str, list[int]]:
         return {"": self.own_steps}
