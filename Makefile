@@ -70,7 +70,7 @@ test-kernels: $(VENV)/ready-test
 
 test-engines: $(VENV)/ready-engines
 	@echo "==> tests of every method on every database"
-	@$(BIN)/python -m pytest -n 2 --dist loadfile -m '' -rs tests/private/engines tests/private/sources/test_stores.py tests/laws/test_identity.py
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m '' -rs tests/private/engines tests/private/sources/test_stores.py tests/private/sources/test_lakes.py tests/laws/test_identity.py
 
 test-validators:
 	@$(MAKE) --no-print-directory VENV=build/validators-venv build/validators-venv/ready-validators
@@ -163,7 +163,7 @@ lock:
 	uv pip compile -q pyproject.toml requirements/build.in --extra test --extra bench --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/bench.lock
 	uv pip compile -q pyproject.toml requirements/build.in --extra test --extra validators --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/validators.lock
 	uv pip compile -q requirements/site.in --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/site.lock
-	uv pip compile -q pyproject.toml requirements/build.in --extra test --extra engines --extra servers --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/engines.lock
+	uv pip compile -q pyproject.toml requirements/build.in --extra test --extra engines --extra lakes --extra servers --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/engines.lock
 	uv pip compile -q requirements/wheel.in requirements/build.in --universal --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/wheel.lock
 	uv pip compile -q pyproject.toml requirements/lowest.in --resolution lowest-direct --generate-hashes --no-annotate --no-header --python-version 3.11 -o requirements/lowest.lock
 

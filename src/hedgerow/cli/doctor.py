@@ -23,6 +23,7 @@ USES = {
     "verify": "a second opinion on ε in hedgerow verify",
     "draft": "SPSS, Stata and SAS files, and drafts from their labels",
     "excel": "Excel and OpenDocument workbooks",
+    "lakes": "tables of Delta and Iceberg",
     "evaluate": "metrics that train classifiers",
     "studio": "hedgerow studio",
     "fake": "columns of invented names and addresses",

@@ -508,6 +508,38 @@ def test_ids_that_are_not_text_of_any_encoding_stay_apart_in_spark(spark, tmp_pa
     assert grades == [0, 3]
 
 
+def test_between_tasks_a_worker_of_spark_looks_for_garbage_in_little(spark):
+    """Spark does so after each task: among all that was imported it takes longer than most tasks."""
+    database = open_database(spark.install(people()))
+
+    def looked_through(part, batches):
+        import gc
+
+        for _ in batches:
+            found = [len(gc.get_objects()), gc.get_freeze_count()]
+            yield pa.RecordBatch.from_arrays([pa.array([each]) for each in found], names=["held", "frozen"])
+
+    columns = pa.schema([("held", pa.int64()), ("frozen", pa.int64())])
+    found = database.collected(database.mapped(database.rows(["site"])[0], looked_through, columns)).to_pylist()
+    assert all(each["held"] < each["frozen"] // 4 for each in found)
+
+
+@pytest.mark.parametrize(
+    "log", [f"_delta_log/{0:020}.json", "metadata/v1.metadata.json", ".hoodie/hoodie.properties", "_spark_metadata/0"]
+)
+def test_spark_reads_no_table_of_a_lake_as_plain_files(spark, tmp_path, log):
+    """Rows that were replaced or deleted lie in its files; its catalogue knows which count."""
+    for folder in ("plain", "lake", "lake/age=30", "lake/data"):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        pq.write_table(pa.table({"age": [1, 2]}), tmp_path / folder / "part.parquet")
+    (tmp_path / "lake" / log).parent.mkdir()
+    (tmp_path / "lake" / log).write_text("")
+    for table in ("lake", "lake/", "lake/age=30", "lake/data", "lake/part.parquet"):
+        with refused("rows-that-count", "spark://SCHEMA.TABLE"):
+            open_database(f"spark://{tmp_path}/{table}")
+    assert open_database(f"spark://{tmp_path}/plain").header() == ("age",)
+
+
 def test_the_commands_take_urls_and_pages_that_compare_read_them_too(duckdb, hedgerow, tmp_path):
     url = duckdb.install(people())
     (tmp_path / "people.yaml").write_text(PEOPLE)

@@ -16,6 +16,7 @@ from urllib.parse import unquote
 
 from hedgerow.errors import TableError
 from hedgerow.private.engines.sql.location import is_url
+from hedgerow.private.sources.lakes import folder_of
 from hedgerow.private.sources.source import parquet_files
 
 
@@ -40,7 +41,7 @@ def same_table(public: Any, table: Any) -> bool:
     kinds = [_scheme(each) for each in (first, second)]
     if kinds[0] != kinds[1] or kinds[0] not in _SAME:
         return bool(first == second)
-    return _SAME[kinds[0]](*(each.split("://", 1)[1] for each in (first, second)))
+    return _SAME[kinds[0]](*(folder_of(each).split("://", 1)[1] for each in (first, second)))
 
 
 def _scheme(given: str) -> str:
@@ -51,7 +52,7 @@ def _scheme(given: str) -> str:
 def _local_path(given: str) -> Path | None:
     """The path of a file or folder on this machine, also where Spark is to read it."""
     if not is_url(given):
-        return Path(given)
+        return Path(folder_of(given))
     location = given.split("://", 1)[1].removeprefix("file://").removeprefix("file:")
     return Path(location) if _scheme(given) == "spark" and "/" in location and "://" not in location else None
 

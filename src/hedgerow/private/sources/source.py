@@ -149,8 +149,10 @@ def described(table: Any) -> str:
 
 
 def dataset_name(table: str) -> str:
-    """people, of people.csv and of people.csv.gz."""
-    name = Path(table).stem
+    """people, of people.csv, of people.csv.gz and of people/metadata/v3.metadata.json."""
+    from hedgerow.private.sources.lakes import folder_of
+
+    name = Path(folder_of(table)).stem
     return Path(name).stem if Path(name).suffix.lower() in DELIMITERS else name
 
 
@@ -167,6 +169,9 @@ def _open_path(given: str, file: File, memory: int) -> Source:
     path = Path(given)
     if not path.exists():
         raise TableError("no-such-table", f'the table "{path}" does not exist.')
+    lake = _lake(given, path)
+    if lake is not None:
+        return lake
     if path.is_dir():
         files = parquet_files(path)
         if not files:
@@ -192,13 +197,23 @@ def _open_path(given: str, file: File, memory: int) -> Source:
     )
 
 
+def _lake(given: str, place: Path | Stored) -> Source | None:
+    from hedgerow.private.sources.lakes import lake_at
+
+    return lake_at(given, place)
+
+
 def _open_stored(given: str, file: File) -> Source:
     """A file, or a folder of Parquet files, that is reached over the network."""
     stored = Stored(given)
     if not stored.exists:
         raise TableError("no-such-table", f"{stored.what} does not exist.")
+    lake = _lake(given, stored)
+    if lake is not None:
+        return lake
     if stored.is_folder:
-        found = [each for path, each in stored.files() if path.endswith(".parquet") and not _hidden(Path(path))]
+        listed = [path for path in stored.paths() if path.endswith(".parquet") and not _hidden(Path(path))]
+        found = [stored.file(path) for path in listed]
         if not found:
             raise TableError("no-parquet", f"{stored.what} is a folder that holds no .parquet file.")
         return ParquetSource(given, found)

@@ -22,7 +22,7 @@ from hedgerow.errors import TableError
 
 SCHEMES = ("s3", "gs", "abfs", "abfss", "https")
 WEB_BLOCK = 1 << 22
-_PATIENCE = 60.0
+PATIENCE = 60.0
 _REASONS = (
     (r"NO_SUCH_BUCKET|NoSuchBucket|ContainerNotFound|bucket does not exist", "there is no such bucket"),
     (
@@ -49,6 +49,15 @@ def why(error: Exception) -> str | None:
         return error.reason
     said = str(error)
     return next((reason for words, reason in _REASONS if re.search(words, said)), None)
+
+
+def s3_settings() -> dict[str, str]:
+    """What the environment says of a store's server, beside who asks."""
+    given = {
+        "endpoint_override": os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL"),
+        "region": os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION"),
+    }
+    return {name: value for name, value in given.items() if value}
 
 
 class _Refused(OSError):
@@ -86,6 +95,14 @@ class Stored:
         return self.url.rstrip("/").rpartition("/")[2]
 
     @property
+    def parent(self) -> Stored | None:
+        """The folder that it lies in, where there are folders."""
+        above = self.url.rstrip("/").rpartition("/")[0]
+        if above.endswith("/") or self.url.lower().startswith("https:"):
+            return None
+        return Stored(above)
+
+    @property
     def exists(self) -> bool:
         return self._state is not None
 
@@ -97,10 +114,15 @@ class Stored:
     def is_empty(self) -> bool:
         return not self.is_folder and self._state is not None and self._state[0] == 0
 
-    def files(self) -> list[tuple[str, Stored]]:
-        """The files of a folder with their paths in it, in the order of those."""
+    def paths(self, *, deep: bool = True) -> list[str]:
+        """Where the files of a folder lie in it, in order; unless `deep`, what lies in it itself, folders too."""
         with _asking(self.what):
-            return [(path, Stored(f"{self.url.rstrip('/')}/{path}", self.url)) for path in self._store.below()]
+            return self._store.below(deep)
+
+    def file(self, path: str) -> Stored:
+        """A file of this folder."""
+        with _asking(self.what):
+            return Stored(f"{self.url.rstrip('/')}/{path}", self.url)
 
     def stream(self, packed: str | None) -> Any:
         """From the beginning to the end."""
@@ -134,14 +156,10 @@ class _Bucket:
             self._system, self._path = fs.FileSystem.from_uri(url)
             return
         self._path = location.strip("/")
-        given = {
-            "endpoint_override": os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL"),
-            "region": os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION"),
-        }
         self._system = fs.S3FileSystem(
-            **{name: value for name, value in given.items() if value},
+            **s3_settings(),
             connect_timeout=10,
-            request_timeout=_PATIENCE,
+            request_timeout=PATIENCE,
             retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=3),
         )
 
@@ -151,11 +169,11 @@ class _Bucket:
             return None
         return (found.size, found.mtime_ns) if found.is_file else "folder"
 
-    def below(self) -> list[str]:
+    def below(self, deep: bool) -> list[str]:
         from pyarrow import fs
 
-        found = self._system.get_file_info(fs.FileSelector(self._path, recursive=True))
-        return sorted(each.path.removeprefix(f"{self._path}/") for each in found if each.is_file)
+        found = self._system.get_file_info(fs.FileSelector(self._path, recursive=deep))
+        return sorted(each.path.removeprefix(f"{self._path}/") for each in found if each.is_file or not deep)
 
     def stream(self) -> Any:
         return self._system.open_input_stream(self._path, compression=None)
@@ -179,7 +197,7 @@ class _Web:
                 return None
             raise _Refused(why(OSError(f"HTTP {error.code}")) or "the server refused") from None
 
-    def below(self) -> list[str]:
+    def below(self, deep: bool) -> list[str]:
         return []
 
     def stream(self) -> Any:
@@ -193,7 +211,7 @@ class _Web:
         headers = {"Accept-Encoding": "identity", **({} if part is None else {"Range": f"bytes={part}"})}
         request = urllib.request.Request(self._url, method=method, headers=headers)
         try:
-            return urllib.request.urlopen(request, timeout=_PATIENCE)
+            return urllib.request.urlopen(request, timeout=PATIENCE)
         except urllib.error.HTTPError:
             raise
         except (urllib.error.URLError, TimeoutError, ConnectionError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import warnings
@@ -14,7 +15,7 @@ import ibis
 import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext, StorageLevel, TaskContext
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import broadcast
 from pyspark.sql.functions import sum as add_up
@@ -23,6 +24,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from hedgerow import __version__
 from hedgerow.private.engines.sql.database import Database, count
 from hedgerow.private.engines.sql.spill import SpillFolder
+from hedgerow.private.sources.lakes import ICEBERG, LOGS, parted, refuse_lake
 from hedgerow.private.sources.source import BATCH_ROWS, wanted_columns
 
 if TYPE_CHECKING:
@@ -60,9 +62,21 @@ class Spark(Database):
         backend = ibis.pyspark.connect(session)
         self._session = session
         if "/" in location:
+            refuse_lake(location, (log for each in parted(location) for log in LOGS if self._holds(each, log)))
             return backend, backend.read_parquet(location, table_name=self._next_name())
         schema, _, name = location.rpartition(".")
         return backend, backend.table(name, database=schema or None)
+
+    def _holds(self, folder: str, log: str) -> bool:
+        """Whether a folder of plain files has such a log: Spark itself passes over names that begin so."""
+        inside = "[v0-9]*.metadata.json*" if LOGS[log] == ICEBERG else "*"
+        try:
+            _ = self._session.read.text(f"{folder.rstrip('/')}/{log}/{inside}").schema
+        except AnalysisException as error:
+            if error.getCondition() == "PATH_NOT_FOUND":
+                return False
+            raise
+        return True
 
     def engine(self, bounding_key: bytes | None, memory: int, stay: bool) -> Engine:
         from hedgerow.private.engines.cluster.engine import ClusterEngine
@@ -205,11 +219,19 @@ def _numbered(work: Work) -> Task:
     """The work as Spark calls it."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        _settled()
         context = TaskContext.get()
         assert context is not None
         return work(context.partitionId(), batches)
 
     return run
+
+
+@cache
+def _settled() -> None:
+    """Between two tasks Spark looks for garbage among all that Python holds: modules are none, once and for all."""
+    gc.collect()
+    gc.freeze()
 
 
 def _probing() -> Task:
