@@ -5,7 +5,9 @@ unordered one can only be drawn towards their common mean. How much is decided b
 1981), which needs the noisy counts and their noise alone: this is post-processing. As the estimate is noisy too, the
 best option by it is not taken alone: all are averaged, with weights that fall with their risk (Leung, Barron 2006).
 
-Cells that stand out from what surrounds them (heaped ages, the zero of a capital gain) keep their noisy counts.
+Cells that stand out from what surrounds them (heaped ages, the zero of a capital gain) keep their noisy counts. Where
+somebody said that codes stand in their order, nothing is left at the ends of the line that noise may have put there:
+bounds are declared generously, and a few made-up rows far out would move the mean.
 """
 
 from __future__ import annotations
@@ -39,6 +41,11 @@ DIRECT = 1 << 22
 FEWEST = 4
 """Fewer cells have no mean worth being drawn to, and so few show no order."""
 
+CLEAR = 4.0
+"""So many standard deviations put a cell beyond doubt …"""
+STEEP = 2.0
+"""… and so many more, whenever a distance doubles, those beyond the ends of the line: from half its width on, about."""
+
 Mask = npt.NDArray[np.bool_]
 
 
@@ -61,14 +68,50 @@ def denoised(measurement: Measurement, attribute: Attribute, total: float) -> Co
     """The best guess at an attribute's own counts from one noisy measurement of all its cells."""
     values, std = measurement.dense(), max(LEAST_STD, measurement.std)
     ordered = attribute.ordered
+    beyond = np.zeros(attribute.size, dtype=bool)
     if ordered is None:  # nobody said: the risk decides
         ordered = attribute.size if attribute.size > FEWEST else 0
+    else:
+        beyond[:ordered] = _beyond_the_ends(values[:ordered], std)
+    values, ordered = values[~beyond], ordered - int(beyond.sum())
     options = [
         _risked(values, Smoothed(*map(np.concatenate, zip(first, rest, strict=True))), std, total)
         for first in (*_together(values[:ordered], std), *_by_kernels(values[:ordered], std))
         for rest in _together(values[ordered:], std)
     ]
-    return _averaged(options, std)
+    found = _averaged(options, std)
+    counts: Counts = np.zeros(attribute.size)
+    counts[~beyond] = found.counts
+    return Column(counts, found.std)
+
+
+def _beyond_the_ends(values: Counts, std: float) -> Mask:
+    """The cells at either end of a line that may well hold nothing.
+
+    From what is beyond doubt outwards, cells are taken together as far as they are clearest; the farther away their
+    middle lies, in widths of what is held by then, the clearer they have to be.
+    """
+    beyond = np.zeros(len(values), dtype=bool)
+    sure = np.flatnonzero(values > CLEAR * std)
+    if len(sure) == 0:
+        return beyond
+    first, last = int(sure[0]), int(sure[-1])
+    more = less = 1
+    while more or less:
+        width = last - first + 1
+        more = _as_clear_as_they_get(values[last + 1 :], width, std)
+        less = _as_clear_as_they_get(values[:first][::-1], width, std)
+        first, last = first - less, last + more
+    beyond[:first] = beyond[last + 1 :] = True
+    return beyond
+
+
+def _as_clear_as_they_get(values: Counts, width: int, std: float) -> int:
+    """How many cells, beginning beside a run of this width, hold together what noise alone would not."""
+    count = np.arange(1, len(values) + 1)
+    needed = np.minimum(CLEAR, STEEP * np.log2(1 + count / width))
+    clear = np.cumsum(values) / (std * np.sqrt(count)) - needed
+    return int(clear.argmax()) + 1 if len(clear) and clear.max() > 0 else 0
 
 
 class Risked(NamedTuple):

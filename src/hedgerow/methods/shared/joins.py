@@ -48,8 +48,10 @@ ROWS_A_CODE = 16.0
 """Rows per code, at least: where there are fewer, chance alone leaves few alternatives."""
 MOST_REST = 0.15
 """The part of the rows that a join may leave to its last code."""
-FALSE_SHARE = 0.1
+FALSE_SHARE = 0.01
 """Expected part of the combinations kept that hold no rows, but noise."""
+NEAR = 0.5
+"""So many standard deviations of it lie at a threshold."""
 CLEARLY = 2.0
 """Standard deviations at which two counts are not the same."""
 STEPS = 50
@@ -212,16 +214,17 @@ def combined(domain: Domain, first: Group, second: Group, measurement: Measureme
     inside = counts[: len(left.lines), : len(right.lines)]
     one, other = np.unravel_index(_occupied(inside.reshape(-1), measurement.noise), inside.shape)
     kept = inside[one, other]
+    held = float(kept.sum()) - _chosen_for_noise(inside, kept, measurement.std)
     members = (*left.members, *right.members)
     in_order = domain.marginal(members)
     widths = [len(np.unique(codes)) for codes in (one, other)]
     few = len(kept) <= min(MOST_ALTERNATIVES * max(widths), MOST_OCCUPIED * widths[0] * widths[1])
-    if not few or joined_name(in_order) in domain or kept.sum() < (1 - MOST_REST) * total:
+    if not few or joined_name(in_order) in domain or held < (1 - MOST_REST) * total:
         return None
     lines = np.concatenate([left.lines[one], right.lines[other]], axis=1)
     lines = lines[:, [members.index(name) for name in in_order]]
     order = _alike_together(lines)
-    rest = max(1.0, total - float(kept.sum()))
+    rest = max(1.0, total - held)
     elsewhere = [_left(group, codes, kept, rest, measurement.std) for group, codes in ((left, one), (right, other))]
     known = [
         (codes, group.counts - out, group.std)
@@ -233,6 +236,16 @@ def combined(domain: Domain, first: Group, second: Group, measurement: Measureme
     counts *= total / counts.sum()
     depth = 1 + max(left.depth, right.depth) if max(left.depth, right.depth) < DEEPEST else 1
     return Group(in_order, lines[order], counts, std, _apart(domain, (left, right), elsewhere, depth), depth)
+
+
+def _chosen_for_noise(counts: Counts, kept: Counts, std: float) -> float:
+    """How much of the counts that were kept is noise, in expectation, because the largest were kept.
+
+    With Gaussian noise that is σ² times how densely noisy counts lie where keeping begins, whatever the true ones are:
+    the mean of z·1(c + z > t) is σ² times the density of c + z at t.
+    """
+    near = np.abs(counts - kept.min(initial=math.inf)) <= std * NEAR
+    return std * float(near.sum()) / (2 * NEAR)
 
 
 def _left(group: Group, codes: IntArray, kept: Counts, rest: float, std: float) -> Counts:

@@ -27,9 +27,11 @@ OUTERMOST = 1.5
 STEEP = 1.5
 """… so many more whenever that distance doubles, as far as FAR."""
 NEXT = 2.5
-"""A decade beside one that holds rows beyond doubt needs so many …"""
+"""A decade beside one that holds rows beyond doubt, on the way from zero, needs so many …"""
+FARTHER = 0.6
+"""… so many more for every empty decade between the two, and …"""
 FAR = 4.25
-"""… and one farther from zero than that so many."""
+"""… no more than so many, wherever it lies."""
 CELL = 2.0
 """A cell holds at least so many standard deviations of the counts that found it, and at least …"""
 MOST_CELLS = 100
@@ -63,6 +65,10 @@ class _Estimates:
         self.of: dict[int, float] = {}
         self._up(root)
         self._down(root, self._upward[id(root)][0])
+
+    def clear(self, part: Node) -> float:
+        """How many standard deviations of what is known of a block and its parts lie between its count and nothing."""
+        return self.of[id(part)] / math.sqrt(self._upward[id(part)][1])
 
     def _up(self, node: Node) -> tuple[float, float]:
         """Each block's own count averaged with the sum of its parts, and the variance of that."""
@@ -126,6 +132,7 @@ class _Walk:
     """The leaves of a tree, block by block."""
 
     def __init__(self, estimated: _Estimates, least: float, rhythm: int):
+        self._estimated = estimated
         self._count = estimated.of
         self._least = least
         self._rhythm = rhythm
@@ -151,14 +158,15 @@ class _Walk:
 
         As far from zero as rows lie beyond doubt on either side, a mistake does little harm to the mean.
         """
-        clear = [self._count[id(part)] / math.sqrt(part.variance) for part in decades]
+        clear = [self._estimated.clear(part) for part in decades]
         held = [value > FAR for value in clear]
         middle = min(range(len(decades)), key=lambda place: _magnitude(decades[place]))
         sides = [range(middle, len(decades)), range(middle, -1, -1)]
         for outwards in sides:
-            before = True
+            empty = 0
             for place in outwards:
-                before = held[place] = held[place] or (before and clear[place] > NEXT)
+                held[place] = held[place] or clear[place] > min(FAR, NEXT + FARTHER * empty)
+                empty = 0 if held[place] else empty + 1
         reach = max((_magnitude(part) for part, sure in zip(decades, held, strict=True) if sure), default=0)
         for outwards in sides:
             beyond = [place for place in outwards if not any(held[at] for at in outwards[outwards.index(place) :])]
