@@ -23,7 +23,7 @@ from hedgerow.private import kinship
 from hedgerow.private.engines import open_tables
 from hedgerow.private.ledger import Ledger
 from hedgerow.private.mechanisms import Randomizer
-from hedgerow.progress import Progress
+from hedgerow.progress import Limits, Progress
 from hedgerow.release import linked
 from hedgerow.release.bundle import Release, verify
 from hedgerow.release.linked import LinkedRelease
@@ -638,3 +638,19 @@ def test_a_start_is_a_day_whatever_was_bought_of_the_times(endings: str) -> None
     moments = f"datetime, min: 2020-01-01, max: 2020-07-31, {cut}{endings}"
     schema = Schema.parse(SCHEMA.replace("date, min: 2020-01-01, max: 2020-03-31", moments)).with_histories()
     assert schema.columns["persons.start(visits)"].type == "date"
+
+
+def test_where_time_is_up_every_table_is_made_all_the_same() -> None:
+    """A limit bounds the work on every table; what was paid for is used, in fewer steps, and the release says so."""
+    tables, schema, hurried = frames(made(300, 2)), Schema.parse(SCHEMA), Limits(seconds=1e-9)
+    slow = hedgerow.synthesize(tables, schema, Budget(5.0, 1e-6), unsafe_noise_seed=1, quality=0)
+    fast = hedgerow.synthesize(tables, schema, Budget(5.0, 1e-6), unsafe_noise_seed=1, quality=0, limits=hurried)
+    assert not any("--max-time" in note for note in slow.certificate.notes)
+    assert any("--max-time" in note for note in fast.certificate.notes)
+    assert isinstance(fast, LinkedRelease)
+    persons = fast.sample(300, seed=1)["persons"].to_pandas()
+    assert set(persons.sex.dropna()) == {"f", "m"}
+    leisurely = hedgerow.synthesize(
+        tables, schema, Budget(5.0, 1e-6), unsafe_noise_seed=1, quality=0, limits=Limits(seconds=1e6)
+    )
+    assert leisurely.sample(50)["visits"].equals(slow.sample(50)["visits"])

@@ -274,3 +274,27 @@ def test_a_folder_of_no_rows_is_a_folder(made, tmp_path):
     held = publication_of(made, rows=0)
     folder.write(tmp_path / "f", replace(held), made / "s.release")
     assert folder.verify(tmp_path / "f", Trust())[3] is None
+
+
+def test_persons_that_are_kept_are_published_as_one_table(tmp_path):
+    """A table and its columns, the person's number among them; the unit is a person with all rows."""
+    declared = {
+        "person": "who",
+        "max_rows_per_person": 4,
+        "keep": "person",
+        "person_columns": ["sex"],
+        "columns": {"mark": {"type": "code", "size": 6}, "sex": {"type": "category", "values": ["f", "m"]}},
+    }
+    lots = np.random.default_rng(0)
+    who = lots.integers(0, UNITS, 3 * UNITS)
+    rows = pa.table({"who": who, "mark": lots.integers(0, 6, len(who)), "sex": np.array(["f", "m"])[who % 2]})
+    synthesize(rows, Schema.from_dict(declared), Budget(20.0, 1e-6), "independent").save(tmp_path / "s.release")
+    folder.write(tmp_path / "folder", publication_of(tmp_path), tmp_path / "s.release")
+    with open(tmp_path / "folder" / "s.csv", encoding="utf-8", newline="") as file:
+        header, *lines = csv.reader(file)
+    assert header == ["who", "mark", "sex"]
+    assert len({line[0] for line in lines}) == UNITS
+    fields = json.loads((tmp_path / "folder" / "datapackage.json").read_text(encoding="utf-8"))["resources"][0]["schema"]
+    assert [field["name"] for field in fields["fields"]] == header
+    assert "a number for each person" in (tmp_path / "folder" / "codebook.md").read_text(encoding="utf-8").lower()
+    folder.verify(tmp_path / "folder", Trust())

@@ -225,8 +225,9 @@ def test_linked_tables_become_a_published_folder_and_what_is_not_there_is_said(h
     assert "Nothing is left to do" in steward.get("/columns"), steward.body
     assert "not there for linked tables yet" in steward.body
     assert "look at it" in steward.run()
-    assert "no page of its own yet" in steward.get("/look")
+    assert "This page goes with the synthetic tables" in steward.get("/look")
     assert "SELECT COUNT(*) FROM patients" in steward.body
+    assert "made-up unit" in steward.get("/look/page")
     joined = "SELECT sex, COUNT(*) FROM patients JOIN visits ON patients.id = visits.patient GROUP BY sex"
     assert "basis" in steward.post("/look", question=joined), steward.body
     assert "FROM" in steward.post("/look", question="SELECT COUNT(*) FROM elsewhere")

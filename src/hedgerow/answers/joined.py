@@ -16,7 +16,7 @@ from sqlglot import exp
 from hedgerow.answers.question import DIALECT, Question, parsed, read_question
 from hedgerow.errors import OptionError, listing
 from hedgerow.schema.column import Column
-from hedgerow.schema.links import Tables, rows_of
+from hedgerow.schema.links import PERSON, Tables, rows_of
 
 
 class Joined(NamedTuple):
@@ -54,7 +54,10 @@ class _Resolving:
         source = tree.args.get("from") or tree.args.get("from_")
         if source is None or not isinstance(source.this, exp.Table):
             raise self._refused(f"FROM names one of the tables: {listing(self._tables.names)}")
-        self._join(source.this)
+        if self._tables.kept:
+            self._take_alone(source.this)
+        else:
+            self._join(source.this)
         for join in tree.args.get("joins") or ():
             self._join_on(join)
         tree.set("joins", None)
@@ -73,6 +76,16 @@ class _Resolving:
         last = max(self._named.values(), key=self._tables.names.index)
         question = read_question(tree, self._columns, self._text)
         return Joined(last, question)
+
+    def _take_alone(self, table: exp.Table) -> None:
+        """One table whose persons are kept: `person` has a row for each of them, any other name means all rows."""
+        if self._tree.args.get("joins"):
+            raise self._refused("there is one table here, which is joined to nothing")
+        persons = table.name.casefold() == PERSON
+        self._named = {name: name for name in self._tables.names if name == PERSON or not persons}
+        for column in self._tree.find_all(exp.Column):
+            if column.table.casefold() == table.alias_or_name.casefold():
+                column.set("table", None)
 
     def _join(self, table: exp.Expression) -> str:
         if not isinstance(table, exp.Table):

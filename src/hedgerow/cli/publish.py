@@ -64,11 +64,11 @@ def publish(
     from hedgerow.publish.publisher import load
     from hedgerow.release.bundle import Release, Trust
     from hedgerow.release.files import TABLE_SUFFIXES
-    from hedgerow.release.linked import holds_links
+    from hedgerow.release.linked import drawn_from
     from hedgerow.release.signing import check_key
     from hedgerow.run.outputs import check_outputs
 
-    several = holds_links(release)
+    several = drawn_from(release) == "unit"
     if table is not None and table.suffix not in TABLE_SUFFIXES and not several:
         raise OptionError("unknown-suffix", f'"{table}" must end in one of {", ".join(TABLE_SUFFIXES)}.')
     packed = out.with_name(f"{out.name}.zip")

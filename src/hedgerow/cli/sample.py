@@ -47,7 +47,8 @@ def sample(
     """Draw more rows from a release. Costs no privacy.
 
     Into a file, or into a folder of parts: the same command goes on with a folder that was begun. Linked tables always
-    go into a folder, which has one of parts for each of them; --rows are those of the root.
+    go into a folder, which has one of parts for each of them; --rows are those of the root. Of a table whose persons
+    are kept --rows are persons, each with all rows.
 
     Examples:
         hedgerow sample synthetic.release --rows 100000 -o more.parquet
@@ -59,7 +60,7 @@ def sample(
     from hedgerow.progress import Limits
     from hedgerow.release.bundle import Release, Trust
     from hedgerow.release.files import TABLE_SUFFIXES, write_table
-    from hedgerow.release.linked import holds_links
+    from hedgerow.release.linked import drawn_from
     from hedgerow.release.parts import write_parts
     from hedgerow.run.outputs import check_outputs
 
@@ -67,8 +68,8 @@ def sample(
     wanted = None if rows is None else count(rows)
     progress = TerminalProgress(Limits(), quiet)
     into_folder = not out.suffix or os.path.isdir(out)
-    linked = holds_links(release)
-    if linked and (not into_folder or tables is not None or where is not None or given is not None):
+    what = drawn_from(release)
+    if what == "unit" and (not into_folder or tables is not None or where is not None or given is not None):
         raise OptionError(
             "not-of-linked-tables",
             "linked tables are drawn into a folder, -o FOLDER, and take no --tables, --where or --given yet.",
@@ -87,8 +88,8 @@ def sample(
         )
     if into_folder:
         total, written = write_parts(release, out, wanted, seed, workers, progress, trust=trust, where=where)
-        what = "synthetic unit" if linked else "synthetic row"
-        print(f"{out}: {counted(total, what)}; {counted(written, 'part')} written now")
+        rows_too = " with their rows" if what == "person" else ""
+        print(f"{out}: {counted(total, f'synthetic {what}')}{rows_too}; {counted(written, 'part')} written now")
         return
     inputs = {"release": release} | ({} if given is None else {"given table": given})
     check_outputs([(out, TABLE_SUFFIXES)], inputs, overwrite=overwrite)
@@ -96,7 +97,7 @@ def sample(
     with progress.phase("draw rows"):
         warning = " ".join(loaded.certificate.statements()) if loaded.certificate.void else None
         drawn = loaded.batches(wanted, seed, where) if given is None else loaded.completed(_read(given), seed)
-        written = write_table(out, loaded.encoding.arrow_schema, drawn, warning, replace=overwrite)
+        written = write_table(out, loaded.arrow_schema, drawn, warning, replace=overwrite)
     print(f"{out}: {counted(written, 'synthetic row')}{'' if where is None else _share(loaded, where)}")
     if given is not None:
         print("What was given comes back as it is: the guarantee does not cover it.")

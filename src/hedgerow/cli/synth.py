@@ -206,8 +206,7 @@ def _linked(schema: str | tuple[str, ...], out: Path | None) -> tuple[str, ...]:
     """The tables of a schema of several; they are written into a folder."""
     from hedgerow.schema import Schema
 
-    linked = None if out is None or out.suffix else Schema.load(schema).linked
-    return () if linked is None else linked.names
+    return () if out is None or out.suffix else Schema.load(schema).several
 
 
 def _named(out: Path | None) -> Path:
@@ -284,17 +283,17 @@ def _make(checked: Checked, files: Outputs, claim: Claim, as_json: bool, quiet: 
     with progress.phase("draw rows"), _paid_release(files.sampling(request.seed)), writing(files.table):
         warning = " ".join(made.certificate.statements()) if made.certificate.void else None
         drawn = made.batches(_rows_out(files, made), request.seed)
-        rows = write_table(files.table, made.encoding.arrow_schema, drawn, warning, replace=files.overwrite)
+        rows = write_table(files.table, made.arrow_schema, drawn, warning, replace=files.overwrite)
     warn(made.doubts)
     warn(_unfitting(made, request.budget.epsilon))
     if files.page is not None:
-        _write_page(files.page, made, rows, checked.request, progress)
+        _write_page(files.page, made, rows if made.schema.linked is None else files.rows, request, progress)
     report = {
         "method": request.method,
         "epsilon": request.budget.epsilon,
         "delta": request.budget.delta,
         "rows": rows,
-        "columns": len(made.encoding.arrow_schema.names),
+        "columns": len(made.arrow_schema.names),
         "guarantee": made.certificate.to_json()["guarantee"],
         "misfits": made.misfits and {each.column: [each.share, each.std] for each in made.misfits.columns},
         "out": str(files.table),
@@ -317,9 +316,11 @@ def _make_tables(made: Release, files: Outputs, request: Request, progress: Term
 
     assert isinstance(made, LinkedRelease)
     with progress.phase("draw rows"), _paid_release(files.sampling(request.seed)), writing(files.table):
-        rows = write_tables(files.table, made, None, request.seed, replace=files.overwrite)
+        rows = write_tables(files.table, made, files.rows, request.seed, replace=files.overwrite)
     warn(made.doubts)
     warn(_unfitting(made, request.budget.epsilon))
+    if files.page is not None:
+        _write_page(files.page, made, files.rows, request, progress)
     if as_json:
         report = {
             "method": request.method,
@@ -330,6 +331,7 @@ def _make_tables(made: Release, files: Outputs, request: Request, progress: Term
             "misfits": made.misfits and {each.column: [each.share, each.std] for each in made.misfits.columns},
             "out": str(files.table),
             "release": str(files.release),
+            "report": None if files.page is None else str(files.page),
             "phases": progress.phases,
             "peak_rss_mb": peak_rss_mb(),
         }
@@ -338,6 +340,8 @@ def _make_tables(made: Release, files: Outputs, request: Request, progress: Term
     for name, count in rows.items():
         print(f"{files.table / name}.csv: {counted(count, 'synthetic row')}")
     print(f"{files.release}: model and certificate; check it with: hedgerow verify {files.release}")
+    if files.page is not None:
+        print(f"{files.page}: a page about it that may be published")
     for statement in made.certificate.statements()[:1]:
         print(statement)
     if request.ledger is None and not made.certificate.void:
@@ -414,7 +418,7 @@ def _paid_release(sampling: str) -> Iterator[None]:
         raise
 
 
-def _write_page(path: Path, made: Release, rows: int, request: Request, progress: TerminalProgress) -> None:
+def _write_page(path: Path, made: Release, rows: int | None, request: Request, progress: TerminalProgress) -> None:
     """The page of the release; nothing but the release goes into it."""
     from hedgerow.pages.release import release_page
     from hedgerow.release.files import whole_file

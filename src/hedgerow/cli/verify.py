@@ -98,8 +98,8 @@ def verify(
     if doubt is not None:
         raise doubt
     if not json_ and release.suffix != ".json" and not os.path.isdir(release):
-        links = found.schema.linked
-        say_next(quiet, "sample", release, "-o", "more" if links else "more.csv", why="rows cost nothing")
-        asked = links.names[-1] if links else "people"
+        several = found.schema.several
+        say_next(quiet, "sample", release, "-o", "more" if several else "more.csv", why="rows cost nothing")
+        asked = several[-1] if several else "people"
         asked = asked if asked.isidentifier() else f'"{asked}"'
         say_next(quiet, "ask", release, f"SELECT COUNT(*) FROM {asked}", why="neither do answers")

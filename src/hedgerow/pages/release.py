@@ -91,6 +91,8 @@ def _what(release: Release, rows: int) -> str:
     links = release.schema.linked
     if links is None:
         return f"{rows:,} made-up rows with {counted(len(release.encoding.arrow_schema), 'column')},"
+    if links.kept:
+        return f"the rows of {counted(rows, 'made-up person')}"
     others = listing(links.names[1:])
     return f"{counted(rows, 'made-up unit')}, rows of {links.root} with the rows of {others} that hang on them,"
 

@@ -11,6 +11,7 @@ of a row is the MD5 of
 
     KEY|UNIT|VALUES
 
+(Of one table whose persons are kept every row is a row of the root too; those of a person that hold the same are one.)
 KEY is the secret key, UNIT the bytes that spell the unit (`hedgerow.private.identity`), VALUES the row's columns as
 text with | between them, nothing where there is none; all in hexadecimal. Everything depends on the key and on the
 unit's own rows, so adding or removing a unit changes nothing about another one.
@@ -88,7 +89,13 @@ def kept_rows(
             rows, parent = _joined(links, keys[above])
             unit = kept[above].unit[parent]
             bound = link.max_per_parent
-        hashes = _hashes(table, rows, units, unit, key)
+        kept_root = tables.kept and name == tables.root
+        hashes = _hashes(table.drop_columns([link.key]) if kept_root else table, rows, units, unit, key)
+        if kept_root:
+            order = _order([unit, *hashes])
+            alone = np.sort(order[_first_of_equals([unit[order], hashes[0][order], hashes[1][order]])])
+            rows, parent, unit = rows[alone], parent[alone], unit[alone]
+            hashes = (hashes[0][alone], hashes[1][alone])
         if name != tables.root and link.key is not None:
             own = _spelled(spellings[name], table, link.key)
             alone = _one_of_each(own, rows, unit, hashes)
@@ -197,7 +204,9 @@ def _hashes(
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
     """The two halves of each row's hash, as numbers that compare like its bytes."""
     texts = [_text(column) for column in table.columns]
-    contents = ["|".join(values).encode() for values in zip(*texts, strict=True)]
+    contents = ["|".join(values).encode() for values in zip(*texts, strict=True)] or [b""] * (
+        int(rows.max(initial=0)) + 1
+    )
     spelled = [f"{key.hex()}|{name.hex()}|".encode() for name in units.to_pylist()]
     digests = bytearray()
     for row, number in zip(rows.tolist(), unit.tolist(), strict=True):

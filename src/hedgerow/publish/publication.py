@@ -141,7 +141,7 @@ class Publication:
     def drawn(self) -> Iterator[dict[Table, pa.Table]]:
         """The rows of all tables, some at a time."""
         first = self.tables[0]
-        if isinstance(self.release, LinkedRelease):
+        if isinstance(self.release, LinkedRelease) and self._places:
             for part in self.release.families(first.rows, first.seed):
                 yield {table: part[self._places[table.name].declared] for table in self.tables}
         else:
@@ -152,12 +152,12 @@ class Publication:
         place = self.place(table)
         if place is not None and isinstance(self.release, LinkedRelease):
             return self.release.arrow_schemas[place.declared]
-        return self.release.encoding.arrow_schema
+        return self.release.arrow_schema
 
     @cached_property
     def _places(self) -> dict[str, Place]:
         links = self.release.schema.linked
-        if links is None:
+        if links is None or links.kept:
             return {}
         tables = dict(zip(links.names, self.tables, strict=True))
         return {
@@ -171,11 +171,20 @@ class Publication:
         found = {}
         for table in self.tables:
             place = self.place(table)
-            schema = self.release.schema if place is None else self.release.schema.table(place.declared)
-            encoding = self.release.encoding if place is None else schema.encoding()
-            ids = () if place is None else _ids(place)
-            found[table.name] = (*ids, *_columns(encoding, schema))
+            schema = self.release.schema.alone if place is None else self.release.schema.table(place.declared)
+            ids = self._person if place is None else tuple(_ids(place))
+            found[table.name] = (*ids, *_columns(schema.encoding(), schema))
         return found
+
+    @property
+    def _person(self) -> tuple[Column, ...]:
+        """The column that names a person, where persons are kept."""
+        links = self.release.schema.linked
+        if links is None:
+            return ()
+        return (
+            _number(str(links.links[links.root].key), "A number for each person, made anew: it tells whose a row is."),
+        )
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -192,7 +201,7 @@ class Publication:
     def from_json(cls, data: Mapping[str, Any], release: Release, name: str) -> Publication:
         """As `to_json` wrote it; KeyError, TypeError or an error of ours where it did not."""
         tables = tuple(Table(str(each["name"]), int(each["rows"]), int(each["seed"])) for each in data["tables"])
-        wanted = 1 if release.schema.linked is None else len(release.schema.linked.names)
+        wanted = max(1, len(release.schema.several))
         if len({table.name for table in tables}) != wanted or len(tables) != wanted:
             raise ReleaseError("publication-tables", "the publication has other tables than the schema of its release.")
         return cls(
@@ -217,7 +226,7 @@ def tables_of(release: Release, stem: str, rows: int, seed: int) -> tuple[Table,
     Files of linked tables are called as the schema calls the tables, in letters that every file system has.
     """
     links = release.schema.linked
-    if links is None:
+    if links is None or links.kept:
         return (Table(stem, rows, seed),)
     taken: dict[str, Table] = {}
     for name in links.names:
@@ -239,7 +248,12 @@ def _ids(place: Place) -> Iterator[Column]:
         said[place.link] = f"Link: the number of the row of {place.above.name} that this row belongs to."
     for name, about in said.items():
         if name is not None:
-            yield Column(name, guarded_name(name), "integer", about, (), None, None, {}, "made anew")
+            yield _number(name, about)
+
+
+def _number(name: str, about: str) -> Column:
+    """A column of numbers that nothing was learnt for."""
+    return Column(name, guarded_name(name), "integer", about, (), None, None, {}, "made anew")
 
 
 def _columns(encoding: Encoding, schema: Schema) -> Iterator[Column]:

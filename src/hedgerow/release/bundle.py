@@ -309,9 +309,14 @@ class Release:
         return self._plain(size, seed, number)
 
     @property
+    def arrow_schema(self) -> pa.Schema:
+        """Of the table as it is drawn."""
+        return self.encoding.arrow_schema
+
+    @property
     def arrow_schemas(self) -> Mapping[str, pa.Schema]:
         """Of each table as it is drawn; one that is alone has no name."""
-        return {"": self.encoding.arrow_schema}
+        return {"": self.arrow_schema}
 
     def pieces(self, size: int, seed: int, number: int, where: str | None = None) -> Iterator[Mapping[str, pa.Table]]:
         """One block of a draw, some rows of each table at a time."""
@@ -524,9 +529,9 @@ def release_of(schema: Schema) -> type[Release]:
     """The class of the releases of a schema."""
     if schema.linked is None:
         return Release
-    from hedgerow.release.linked import LinkedRelease
+    from hedgerow.release.linked import KeptRelease, LinkedRelease
 
-    return LinkedRelease
+    return KeptRelease if schema.linked.kept else LinkedRelease
 
 
 def verify(

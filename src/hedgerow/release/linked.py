@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hedgerow.answers.linked import LinkedAsking
 from hedgerow.coded.domain import CodedTable, Counts, IntArray
@@ -24,7 +25,7 @@ from hedgerow.models.rows import CountedRows, Recounted
 from hedgerow.models.stored import Allowance
 from hedgerow.release.bundle import MOST_ROWS, Release
 from hedgerow.release.files import table_writer
-from hedgerow.schema.links import View, rows_of, start_of
+from hedgerow.schema.links import PERSON, ROW, View, rows_of, start_of
 
 if TYPE_CHECKING:
     from hedgerow.answers.asking import Answers
@@ -100,13 +101,17 @@ class LinkedRelease(Release):
         """
         wanted = self.estimated_rows if rows is None else rows
         for number, begin in enumerate(range(0, max(1, wanted), BLOCK_UNITS)):
-            yield from self.pieces(min(BLOCK_UNITS, wanted - begin), seed, number)
+            yield from self.families_of(min(BLOCK_UNITS, wanted - begin), seed, number)
+
+    def families_of(self, size: int, seed: int, number: int) -> Iterator[dict[str, pa.Table]]:
+        """Whole units of one block."""
+        return _Block(self, size, block_rng(seed, number), number).tables()
 
     def pieces(self, size: int, seed: int, number: int, where: str | None = None) -> Iterator[dict[str, pa.Table]]:
         """Whole units of one block."""
         if where is not None:
             self._refuse("where")
-        return _Block(self, size, block_rng(seed, number), number).tables()
+        return self.families_of(size, seed, number)
 
     def to_spark(self, session: Any, rows: int | None = None, seed: int = 0, *, where: str | None = None) -> Any:
         """The rows of `sample` as a Spark frame for each table, which the workers fill."""
@@ -138,7 +143,8 @@ class LinkedRelease(Release):
     def _refuse(self, what: str) -> NoReturn:
         raise OptionError(
             "not-of-linked-tables",
-            f"{what} is not there for releases of linked tables yet; sample, ask, verify and publish are.",
+            f"{what} is not there for releases of linked tables, or of persons that are kept, yet; sample, ask, "
+            "verify and publish are.",
         )
 
     def drawn_units(self, units: int) -> Iterator[dict[str, Rows]]:
@@ -162,8 +168,65 @@ class LinkedRelease(Release):
     def marginal(self, *_: Any, **__: Any) -> NoReturn:
         self._refuse("marginal")
 
-    def batches(self, *_: Any, **__: Any) -> NoReturn:
+    def batches(self, *_: Any, **__: Any) -> Iterator[pa.Table]:
         self._refuse("batches")
+
+
+class KeptRelease(LinkedRelease):
+    """A release of one table whose persons are kept: its rows come in families, and stand in one table.
+
+    Rows that are asked for are those of so many persons.
+    """
+
+    def sample(self, rows: int | None = None, seed: int = 0, *, where: str | None = None) -> pa.Table:
+        """The table, with so many persons (default: the noisy estimate of their number)."""
+        if rows is not None and rows < 0:
+            raise OptionError("bad-row-count", f"the number of persons must not be negative, got {rows}.")
+        return pa.concat_tables(self.batches(rows, seed, where))
+
+    def batches(self, rows: int | None = None, seed: int = 0, where: str | None = None) -> Iterator[pa.Table]:
+        """The rows of so many persons, some at a time."""
+        if where is not None:
+            self._refuse("where")
+        yield from (self._as_one(part) for part in self.families(rows, seed))
+
+    def pieces(self, size: int, seed: int, number: int, where: str | None = None) -> Iterator[dict[str, pa.Table]]:
+        """Whole persons of one block."""
+        if where is not None:
+            self._refuse("where")
+        yield from ({"": self._as_one(part)} for part in self.families_of(size, seed, number))
+
+    def _as_one(self, part: Mapping[str, pa.Table]) -> pa.Table:
+        """The rows of some persons, each with what is the same in all of them."""
+        rows, person, key = part[ROW], part[PERSON], self.arrow_schema.names[0]
+        keys, links = person.column(key), rows.column(key)
+        owners = pc.subtract(links, keys[0]) if len(person) else links
+        above = person.take(owners)
+        return pa.table(
+            [(rows if name in rows.column_names else above).column(name) for name in self.arrow_schema.names],
+            self.arrow_schema,
+        )
+
+    @cached_property
+    def arrow_schema(self) -> pa.Schema:
+        """The person first, then the columns as they are declared."""
+        assert self.schema.linked is not None
+        key = self.schema.linked.links[PERSON].key
+        return self.schema.alone.encoding().arrow_schema.insert(0, pa.field(key, pa.int64()))
+
+    @property
+    def arrow_schemas(self) -> dict[str, pa.Schema]:
+        return {"": self.arrow_schema}
+
+    def to_pandas(self) -> Any:
+        return self.sample().to_pandas()
+
+    def to_polars(self) -> Any:
+        return Release.to_polars(self)
+
+    def to_spark(self, session: Any, rows: int | None = None, seed: int = 0, *, where: str | None = None) -> Any:
+        """The rows of `sample` as a Spark frame, which the workers fill."""
+        return super().to_spark(session, rows, seed, where=where)[""]
 
 
 class CountedUnits:
@@ -263,13 +326,16 @@ def _can_draw(chain: Chain, view: View) -> bool:
     return sorted(local.attribute for local in chain.locals) == sorted(view.own)
 
 
-def holds_links(path: Path) -> bool:
-    """Whether a file is a release of linked tables, as far as its schema says; whatever else it is shows elsewhere."""
+def drawn_from(path: Path) -> str:
+    """What is drawn from a release, "row", "person" or "unit", as far as its schema says; whatever else it is shows
+    elsewhere.
+    """
     try:
         with zipfile.ZipFile(path) as file:
-            return bool(json.loads(file.read("schema.json")).get("tables"))
+            said = json.loads(file.read("schema.json"))
+            return "row" if not said.get("tables") else "person" if said.get("keep") else "unit"
     except (OSError, KeyError, ValueError, AttributeError, zipfile.BadZipFile, RuntimeError, NotImplementedError):
-        return False
+        return "row"
 
 
 class _Block:
@@ -331,7 +397,10 @@ class _Block:
         link = self._links.links[name]
         encoding = self._schema.table(name).encoding()
         codes = {each: drawn.codes[f"{name}.{each}"] for each in encoding.domain.names}
-        table = encoding.decode(codes, self._rng, self._first[name])
+        if encoding.columns or encoding.invented:
+            table = encoding.decode(codes, self._rng, self._first[name])
+        else:
+            table = pa.table({"": pa.nulls(len(drawn))}).select([])
         if drawn.orders is not None:
             index = table.schema.get_field_index(link.order)
             table = table.set_column(index, encoding.arrow_schema.field(link.order), drawn.orders)

@@ -220,7 +220,7 @@ class Request:
         if schema.accept and self.outputs is not None:
             self._check_acceptance(self.outputs)
         if schema.linked is not None:
-            self._check_linked(method)
+            self._check_linked(method, schema)
         if hasattr(method, "bound"):
             method = method.bound(schema)  # options in the table's own values
         books = None if self.ledger is None else self._opened(Ledger(self.ledger, self.period), schema, method)
@@ -276,20 +276,16 @@ class Request:
             )
         check_outputs([(outputs.refused, ())], {}, overwrite=outputs.overwrite)
 
-    def _check_linked(self, method: Method) -> None:
+    def _check_linked(self, method: Method, schema: Schema) -> None:
         """What cannot be done with linked tables yet is refused, and not left out in silence."""
         refuse_unlinked(method)
-        page = None if self.outputs is None else self.outputs.page
-        rows = self.rows if self.outputs is None else self.outputs.rows
-        if self.outputs is not None and not self.outputs.tables:
+        if self.outputs is not None and schema.several and not self.outputs.tables:
             raise OptionError(
                 "output-not-a-folder", f'linked tables are written into a folder; "{self.outputs.table}" has an ending.'
             )
         given = {
             "--public": self.public,
             "--prior": self.prior,
-            "--rows": rows,
-            "--report": page,
             "--stay": self.stay or None,
         }
         for name, value in given.items():

@@ -225,7 +225,7 @@ class Run:
     def _measure_linked(self, release: Release, vault: Vault, spend: Amount) -> dict[str, int]:
         """The same of linked tables: those that are drawn are read and weighed as the private ones were."""
         assert release.schema.linked is not None
-        rows = release.estimated_rows
+        rows = release.estimated_rows if self.rows is None else max(1, self.rows)
         drawn = open_tables(release.sample(rows, self.seed), release.schema, bounding_key=b"")
         drawn.prepare(release.encoding)
         asked = linked_distances(vault.domain, release.schema.linked, vault.columns, self.seed)

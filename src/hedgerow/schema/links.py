@@ -16,6 +16,9 @@ Beside them a first look counts units of which rows are left out: TABLE.orphans(
 Steps are whole numbers, days, or where moments are not cut what `step` says. The time of the day, where it is cut, does
 not follow from them: it is drawn like any other attribute, and a start is a day then.
 
+One table whose persons are kept (`keep: person`) is two that are linked, `person` and `row`: what is the same in all
+rows of a person, and the rest. It is read as one table and comes back as one.
+
 A question is about the columns of one table, and of those above it: about its *view*. In every view the rows of one
 unit (a key of the root and all that hangs on it) weigh `parts` together at most, so that is what one unit moves.
 """
@@ -45,6 +48,11 @@ PARTS_A_ROW = 16
 MOST_ROWS = 1 << 20
 """Rows of a table that may hang on one unit."""
 OWN_KEYS = ("key", "parent", "link", "order", "max_per_parent", "ignore")
+BESIDE = ("dataset", "file", "max_misfits", "codelists")
+"""What a schema of linked tables may say beside them."""
+KEPT_KEYS = ("keep", "person", "max_rows_per_person", "person_columns", "order", "ignore", "columns")
+PERSON, ROW = "person", "row"
+"""The two tables of one whose persons are kept."""
 
 
 class Link(BaseModel):
@@ -70,11 +78,7 @@ def flattened(data: Mapping[str, Any]) -> dict[str, Any]:
     tables = data["tables"]
     if not isinstance(tables, Mapping) or not tables:
         raise key_error("bad-tables", ("tables",), "must be a mapping from each table to its key, links and columns.")
-    beside = [key for key in data if key not in ("dataset", "file", "max_misfits", "tables", "codelists")]
-    if beside:
-        raise key_error(
-            "not-with-tables", (beside[0],), f"`{beside[0]}` cannot be used with `tables` yet. Hint: leave it out."
-        )
+    _refuse_beside(data, ("tables",), "`tables`")
     columns: dict[str, Any] = {}
     links: dict[str, Any] = {}
     for name, table in tables.items():
@@ -103,17 +107,71 @@ def flattened(data: Mapping[str, Any]) -> dict[str, Any]:
     return {**data, "tables": links, "columns": columns}
 
 
-def declared_links(tables: Any) -> dict[str, Any]:
+def two_tables(data: Mapping[str, Any]) -> dict[str, Any]:
+    """A schema of one table whose persons are kept, as one of two that are linked: persons, and their rows."""
+    if data["keep"] != "person":
+        raise key_error("bad-keep", ("keep",), f'"{data["keep"]}" cannot be kept; what can be is `person`.')
+    _refuse_beside(data, KEPT_KEYS, "`keep: person`")
+    columns, fixed = data.get("columns"), data.get("person_columns", [])
+    if not isinstance(columns, Mapping) or not columns:
+        raise key_error("no-columns", ("columns",), "must be a mapping from names to declarations.")
+    if data.get("person") is None:
+        raise key_error("keep-without-person", ("keep",), "needs `person`, the column that names a person.")
+    if not isinstance(fixed, list | tuple):
+        raise key_error("bad-person-columns", ("person_columns",), "must be a list of columns.")
+    names, fixed, order = [as_text(name) for name in columns], [as_text(name) for name in fixed], data.get("order")
+    for number, name in enumerate(fixed):
+        if name not in names:
+            raise key_error(
+                "unknown-column", ("person_columns", number), f'"{name}" is not a column.{suggestion(name, names)}'
+            )
+    if set(names) <= set(fixed):
+        raise key_error(
+            "all-person-columns", ("person_columns",), "a column is needed that may differ from row to row of a person."
+        )
+    if as_text(data["person"]) in names:
+        raise key_error(
+            "person-is-a-column",
+            ("person",),
+            "it names a person and comes back as a new number, so it is not one of the columns.",
+        )
+    if order is not None and as_text(order) not in set(names) - set(fixed):
+        raise key_error(
+            "bad-order", ("order",), f'"{order}" must be a column that may differ from row to row of a person.'
+        )
+    rows = {"parent": PERSON, "link": data["person"], "order": order, "ignore": data.get("ignore")}
+    rows["max_per_parent"] = data.get("max_rows_per_person", 1)
+    return {
+        **{key: value for key, value in data.items() if key in (*BESIDE, "keep")},
+        "tables": {
+            PERSON: {"key": data["person"]},
+            ROW: {key: value for key, value in rows.items() if value is not None},
+        },
+        "columns": {
+            f"{PERSON if as_text(name) in fixed else ROW}.{name}": declared for name, declared in columns.items()
+        },
+    }
+
+
+def _refuse_beside(data: Mapping[str, Any], known: tuple[str, ...], what: str) -> None:
+    beside = [key for key in data if key not in (*BESIDE, *known)]
+    if beside:
+        raise key_error(
+            "not-with-tables", (beside[0],), f"`{beside[0]}` cannot be used with {what} yet. Hint: leave it out."
+        )
+
+
+def declared_links(data: Mapping[str, Any]) -> dict[str, Any]:
     """The links, checked, and who a person is by them: what `Schema` holds beside the columns."""
     links = {}
-    for name, declared in tables.items():
+    for name, declared in data["tables"].items():
         try:
             links[as_text(name)] = declared if isinstance(declared, Link) else Link(**declared)
         except (ValidationError, TypeError) as error:
             if isinstance(error, TypeError):
                 raise key_error("bad-tables", ("tables", name), "must be a mapping.") from None
             raise schema_error(error, {}, Link, ("tables", name)) from None
-    found = Tables(links)
+    found = Tables(links, data.get("keep") is not None)
     return {"tables": links, "person": found.unit, "max_rows_per_person": found.parts}
 
 
@@ -127,7 +185,8 @@ def generated(schema: Schema) -> dict[str, Any]:
     added: dict[str, Any] = {}
     for name in tables.names:
         for child in tables.children(name):
-            added[rows_of(name, child)] = {"type": "integer", "min": 0, "max": tables.links[child].max_per_parent}
+            most = tables.links[child].max_per_parent
+            added[rows_of(name, child)] = {"type": "integer", "min": int(tables.kept), "max": most}
         if name == tables.root:
             continue
         added[left_of(name)] = {"type": "integer", "min": 0, "max": tables.links[name].max_per_parent - 1}
@@ -215,13 +274,18 @@ class Misfit(NamedTuple):
 
 
 class Tables:
-    """The tables of a schema, the root first and every table after its parent."""
+    """The tables of a schema, the root first and every table after its parent.
 
-    def __init__(self, links: Mapping[str, Link]):
-        self.links = dict(links)
+    `kept`: they are one table whose persons are kept, so every unit has a row of the child, and none is an orphan.
+    """
+
+    def __init__(self, links: Mapping[str, Link], kept: bool = False):
+        self.links, self.kept = dict(links), kept
         roots = [name for name, link in links.items() if link.parent is None]
         for name, link in links.items():
             self._check(name, link)
+        if kept and (set(links) != {PERSON, ROW} or roots != [PERSON]):
+            raise key_error("bad-keep", ("keep",), "`tables` are linked; persons are kept of one table alone.")
         if len(roots) != 1:
             said = listing(roots) if roots else "none has none, so links go round in a circle"
             raise key_error("no-root", ("tables",), f"one table, the root, has no parent; here: {said}.")
@@ -302,6 +366,16 @@ class Tables:
 
         A row that names no row of a table further down has no unit that it could count in, and is not among them.
         """
+        if self.kept:
+            (row,) = self.names[1:]
+            return {
+                duplicates_of(self.root): Misfit(
+                    "persons whose person_columns differ from row to row", "those of one of the rows stayed"
+                ),
+                beyond(row): Misfit(
+                    "persons with more rows than max_rows_per_person", "the others were left out", mistaken=False
+                ),
+            }
         found = {}
         for name, link in self.links.items():
             if link.parent == self.root:

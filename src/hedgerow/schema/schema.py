@@ -26,7 +26,7 @@ from hedgerow.schema.header import quoted, refuse_lacking, refuse_twice, undecla
 from hedgerow.schema.invented import INVENTED, Invented, plain_invented, split
 from hedgerow.schema.kinds import KINDS, AnyColumn, made, name_of
 from hedgerow.schema.leaves import Leaf, alike, drawable, parted
-from hedgerow.schema.links import Link, Tables, declared_links, flattened, generated, histories
+from hedgerow.schema.links import Link, Tables, declared_links, flattened, generated, histories, two_tables
 from hedgerow.schema.listed import Category
 from hedgerow.schema.named import NamedTables, Paths
 from hedgerow.schema.numeric import Integer, Number
@@ -68,6 +68,9 @@ class Schema(BaseModel):
     file: File = File()
     person: Text | None = None
     max_rows_per_person: Whole = 1
+    keep: Literal["person"] | None = None
+    person_columns: list[Text] = []
+    order: Text | None = None
     ignore: list[Text] = []
     max_misfits: Real = 0.2
     accept: dict[Text, Real] = {}
@@ -159,13 +162,15 @@ class Schema(BaseModel):
     @classmethod
     def _read(cls, data: Any, handler: ModelWrapValidatorHandler[Schema]) -> Schema:
         """What is invented is told apart before anything is checked, and no part of `columns`: nothing reads it."""
+        if isinstance(data, Mapping) and data.get("keep") is not None and not data.get("tables"):
+            data = two_tables(data)
         if isinstance(data, Mapping) and data.get("tables") and "columns" not in data:
             data = flattened(data)
         if not isinstance(data, Mapping) or not isinstance(data.get("columns"), Mapping):
             return handler(cls._expanded(data))
         _refuse_todo(data)
         if data.get("tables"):
-            data = {**data, **declared_links(data["tables"])}
+            data = {**data, **declared_links(data)}
         data = with_weight(data)
         learnt, invented = split(data["columns"])
         if invented and not learnt:
@@ -220,6 +225,9 @@ class Schema(BaseModel):
                 )
             if not 0 < bound <= 1:
                 raise key_error("bad-criterion", ("accept", key), f"must be above 0 and at most 1, got {bound}.")
+        for key in ("person_columns", "order"):
+            if getattr(self, key):
+                raise Fault("only-with-keep", f"{key}: is said of a table whose persons are kept (`keep: person`)")
         if self.person is None and self.max_rows_per_person > 1:
             raise Fault(
                 "row-bound-without-person", "max_rows_per_person: needs `person`, the column that names a person"
@@ -369,7 +377,22 @@ class Schema(BaseModel):
     @cached_property
     def linked(self) -> Tables | None:
         """The tables, where there are several that are linked."""
-        return Tables(self.tables) if self.tables else None
+        return Tables(self.tables, self.keep is not None) if self.tables else None
+
+    @property
+    def several(self) -> tuple[str, ...]:
+        """The tables that are read and come back, each by itself; none where there is one alone."""
+        return () if self.linked is None or self.linked.kept else self.linked.names
+
+    @cached_property
+    def alone(self) -> Schema:
+        """Of one table whose persons are kept, its columns under their own names; any other as it is."""
+        if self.keep is None:
+            return self
+        data = self.to_dict()
+        own = {name: data["columns"][name] for name in self.names if name not in self.generated}
+        plain = {name.partition(".")[2]: declared for name, declared in own.items()}
+        return Schema.from_dict({"columns": plain, **({"file": data["file"]} if "file" in data else {})})
 
     @property
     def generated(self) -> frozenset[str]:
@@ -381,7 +404,8 @@ class Schema(BaseModel):
         if self.linked is not None:
             raise SchemaError(
                 "not-for-linked-tables",
-                f"{what} is not there for linked tables yet; synth, sample, verify, evaluate and publish are.",
+                f"{what} is not there for linked tables, and where persons are kept, yet; synth, sample, verify, "
+                "evaluate and publish are.",
             )
         return self
 
@@ -401,6 +425,8 @@ class Schema(BaseModel):
             for column, declared in data["columns"].items()
             if column.partition(".")[0] == name and column not in self.generated
         }
+        if not own:
+            return Schema.model_construct(columns={})  # a root of which nothing but the key is there
         return Schema.from_dict({"columns": own, **({"file": data["file"]} if "file" in data else {})})
 
     def _check_member(self, path: tuple[str | int, ...], name: str, taken: set[str]) -> None:
@@ -422,6 +448,7 @@ class Schema(BaseModel):
             "file": plain_file(self.file),
             "person": None if self.tables else self.person,
             "max_rows_per_person": None if self.tables or self.max_rows_per_person == 1 else self.max_rows_per_person,
+            "keep": self.keep,
             "ignore": list(self.ignore),
             "max_misfits": None if self.max_misfits == 0.2 else self.max_misfits,
             "accept": dict(self.accept),
@@ -625,10 +652,15 @@ class Schema(BaseModel):
         refuse_twice(header, what)
         read = [name for name in self.columns if name not in self.generated]
         needed = [*read, *([self.person] if self.linked is None and self.person else [])]
-        if self.linked is not None:
+        if self.keep is not None and self.linked is not None:
+            needed = [*self.linked.ids(self.linked.root), *(name.partition(".")[2] for name in read)]
+        elif self.linked is not None:
             needed += [f"{table}.{name}" for table in self.linked.names for name in self.linked.ids(table)]
-        ignored = [f"{table}.{name}" for table, link in self.tables.items() for name in link.ignore]
-        declared = [*needed, *self.invented, *self.derive, *self.ignore, *ignored]
+        ignored = [
+            name if self.keep else f"{table}.{name}" for table, link in self.tables.items() for name in link.ignore
+        ]
+        invented = [name.partition(".")[2] if self.keep else name for name in self.invented]
+        declared = [*needed, *invented, *self.derive, *self.ignore, *ignored]
         refuse_lacking(header, needed, declared, what)
         strange = undeclared(header, declared)
         if strange is not None:

@@ -53,12 +53,11 @@ def plan(project: Project, epsilons: Sequence[float]) -> list[str]:
 
 
 def synth(project: Project, run: Run) -> list[str]:
-    """The release, its rows and its page; of linked tables there is no page yet."""
+    """The release, its rows and its page."""
     notes, linked = project.notes, project.is_linked
-    page = [] if linked else ["--report", str(run.page)]
     return [
         *("synth", project.table, "-s", str(run.schema), "-e", f"{notes.epsilon:g}", *_delta(notes.delta)),
-        *("-o", str(run.tables if linked else run.table), *page, *_ledger(project)),
+        *("-o", str(run.tables if linked else run.table), "--report", str(run.page), *_ledger(project)),
         *(f"--allow-misfits={column}" for column in notes.allow_misfits),
         *([] if project.noise_seed is None else ["--unsafe-noise-seed", str(project.noise_seed)]),
     ]

@@ -70,6 +70,10 @@ PASSES = 3
 """Times that an attribute is fitted and drawn that is given itself."""
 STEPS, CONVERGED = 60, 1e-6
 """Steps of a search, at most, and by how little of the loss the last one lowers it."""
+LEAST_STEPS = 5
+"""Steps of a search where no time is left: every attribute is drawn in the light of what was measured."""
+NANOSECONDS = 10.0
+"""A step takes for a row, a code of the attribute and each attribute that it is given, about."""
 SEED = 0
 
 
@@ -89,11 +93,16 @@ def run(method: Method, tables: Tables, encoding: Encoding, curator: Curator, pr
     views = {name: View.of(tables, name, columns) for name in tables.names}
     whole = curator.remaining
     parts = 1 + CHILD_WEIGHT * (len(tables.names) - 1)
-    root = method.run(Scope(Part(curator, whole - whole.share(1 / parts)), views[tables.root].own), progress)
+    with progress.keeping(1 - 1 / len(tables.names)):
+        root = method.run(Scope(Part(curator, whole - whole.share(1 / parts)), views[tables.root].own), progress)
     chains: dict[str, Chain] = {}
     children = tables.names[1:]
     relations: int = method.relations  # type: ignore[attr-defined]
     coding = Coding(encoding, block_rng(SEED, 0))
+
+    def learning(view: View) -> Learning:
+        return Learning(view, curator, relations, tables.parts, progress)
+
     units = max(1, min(UNITS, round(root.total / tables.parts)))
     drawn = {tables.root: Rows.of_root(coding, tables, root.draw(units, coding.rng))}
     for number, name in enumerate(children):
@@ -104,12 +113,12 @@ def run(method: Method, tables: Tables, encoding: Encoding, curator: Curator, pr
             if start in columns:
                 begins = View(columns[start], (), views[parent].own, None, {})
                 asked = spend.share(START)
-                chains[start] = Learning(begins, curator, relations, tables.parts).of_parents(asked, drawn[parent])
+                chains[start] = learning(begins).of_parents(asked, drawn[parent])
                 spend -= asked
             rows = Children(coding, tables, name, _few(drawn[parent], name))
             if start in columns:
                 rows.begin(chains[start])
-            chains[name] = Learning(views[name], curator, relations, tables.parts).of_children(spend, rows)
+            chains[name] = learning(views[name]).of_children(spend, rows)
             drawn[name] = rows.rows()
     return LinkedModel(curator.domain, root, chains)
 
@@ -125,8 +134,8 @@ def _few(parents: Rows, name: str) -> Rows:
 class Learning:
     """The chain of one view: what is asked, and the models that are fitted to it."""
 
-    def __init__(self, view: View, curator: Curator, relations: int, unit: float):
-        self._view, self._relations, self._unit = view, relations, unit
+    def __init__(self, view: View, curator: Curator, relations: int, unit: float, progress: Progress):
+        self._view, self._relations, self._unit, self._progress = view, relations, unit, progress
         self._curator = Scope(curator, view.attributes)
         self._columns: Columns
         self._measured: dict[Marginal, Measurement] = {}
@@ -158,7 +167,9 @@ class Learning:
             local = None
             if earlier in others:
                 rows.draw(self._known, self._fit(name, static, weights[among]))
-            for _ in range(PASSES if earlier in others else 1):
+            for number in range(PASSES if earlier in others else 1):
+                if number and self._progress.out_of_time():
+                    break
                 given = {
                     each: static[each] if each in static else self._known.merged(each, rows.known(each, among))
                     for each in others
@@ -255,7 +266,10 @@ class Learning:
         fit = _Fit(alone, shares, total * weights / weights.sum())
         for other, (values, noise) in measured.items():
             fit.add(given[other], np.where(possible, values, 0.0), noise)
-        return Local(name, tuple(given), alone, fit.fitted(start))
+        each = NANOSECONDS * len(weights) * len(counts) * (1 + len(given))
+        factors, steps = fit.fitted(start, self._progress.affords(STEPS, each, LEAST_STEPS))
+        self._progress.worked(each * steps)
+        return Local(name, tuple(given), alone, factors)
 
     def _pair(self, name: str, other: str) -> tuple[Counts, float]:
         """Noisy counts of an attribute, a line for each code of another one, and their standard error; none below 0.
@@ -309,8 +323,8 @@ class _Fit:
         self._held.append(held)
         self._penalties.append(noise / TRUST)
 
-    def fitted(self, start: Local | None) -> tuple[Counts, ...]:
-        """For each pair, what is added to the logarithms of weights."""
+    def fitted(self, start: Local | None, steps: int) -> tuple[tuple[Counts, ...], int]:
+        """For each pair, what is added to the logarithms of weights; and how many steps it took."""
         sizes = [len(told) for told in self._told]
         ends = np.cumsum(sizes)
         rows = len(self._weights)
@@ -344,10 +358,10 @@ class _Fit:
             first.reshape(-1),
             jac=True,
             method="L-BFGS-B",
-            options={"maxiter": STEPS, "gtol": 0.0, "ftol": CONVERGED},
+            options={"maxiter": steps, "gtol": 0.0, "ftol": CONVERGED},
         )
         theta = np.clip(found.x.reshape(scale.shape) * scale, -STRONGEST / 100, STRONGEST / 100)
-        return tuple(np.split(theta, ends[:-1]))
+        return tuple(np.split(theta, ends[:-1])), int(found.nfev)
 
 
 def scored(view: View, curator: Curator, spend: Amount, by_chance: Mapping[str, float]) -> dict[Marginal, float]:

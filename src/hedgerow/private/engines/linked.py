@@ -22,7 +22,7 @@ from hedgerow.private.sources.source import BATCH_ROWS, Source, by_person
 from hedgerow.schema import Encoding, Schema
 from hedgerow.schema.arrays import plain
 from hedgerow.schema.fits import MISFIT
-from hedgerow.schema.links import before, left_of, pace_of, rows_of, start_of, step_of
+from hedgerow.schema.links import Tables, before, left_of, pace_of, rows_of, start_of, step_of
 from hedgerow.schema.ordered import OrderedColumn
 
 
@@ -39,6 +39,7 @@ class LinkedEngine:
         assert schema.linked is not None
         self._schema, self._tables = schema, schema.linked
         self._sources = sources
+        """By name; a table that is alone, whose persons are kept, has none."""
         self._key = fresh_key() if bounding_key is None else bounding_key
         self._memory = memory
         self._read: dict[str, pa.Table] = {}
@@ -47,7 +48,11 @@ class LinkedEngine:
         self._generated = schema.linked.generated(schema.columns)
 
     def header(self) -> tuple[str, ...]:
-        return tuple(f"{name}.{column}" for name, source in self._sources.items() for column in source.header())
+        return tuple(
+            f"{name}.{column}" if name else column
+            for name, source in self._sources.items()
+            for column in source.header()
+        )
 
     def prepare(self, encoding: Encoding) -> None:
         """Read and bound what was not read yet, then code every view."""
@@ -207,25 +212,38 @@ def read_tables(
     assert schema.linked is not None
     read: dict[str, pa.Table] = {}
     orders: dict[str, npt.NDArray[np.float64]] = {}
+    wanted = {name: _wanted(schema, schema.linked, name) for name in schema.linked.names}
+    if schema.linked.kept:
+        every = list(dict.fromkeys(column for columns in wanted.values() for column in columns))
+        whole = _read_one("", sources[""], every, schema.linked.ids(schema.linked.root))
     for name in schema.linked.names:
-        own = [column for column in schema.columns if column.partition(".")[0] == name]
-        declared = [column.partition(".")[2] for column in own if column not in schema.generated]
-        wanted = list(dict.fromkeys([*declared, *schema.linked.ids(name)]))
-        source = sources[name]
-        for each in schema.linked.ids(name):
-            source = by_person(source, each)
-        batches = [_readable(batch, schema.linked.ids(name)) for batch in source.batches(wanted)]
-        if not batches:
-            ids = schema.linked.ids(name)  # of no row, so of no type: they may be compared with any
-            read[name] = pa.table({each: pa.array([], pa.null() if each in ids else pa.string()) for each in wanted})
+        if schema.linked.kept:
+            read[name] = whole.select(wanted[name])
         else:
-            read[name] = _together(batches, name)
+            read[name] = _read_one(name, sources[name], wanted[name], schema.linked.ids(name))
         order = schema.linked.links[name].order
         if order is not None:
             column = schema.columns[f"{name}.{order}"]
             assert isinstance(column, OrderedColumn)
             orders[name] = column.settled(_one(read[name].column(order)))[0] / pace_of(column)
     return read, orders
+
+
+def _wanted(schema: Schema, tables: Tables, name: str) -> list[str]:
+    """The columns of a table that are read: declared ones, and those that name rows."""
+    own = [column for column in schema.columns if column.partition(".")[0] == name]
+    declared = [column.partition(".")[2] for column in own if column not in schema.generated]
+    return list(dict.fromkeys([*declared, *tables.ids(name)]))
+
+
+def _read_one(name: str, source: Source, wanted: Sequence[str], ids: Sequence[str]) -> pa.Table:
+    """All rows of one table."""
+    for each in ids:
+        source = by_person(source, each)
+    batches = [_readable(batch, ids) for batch in source.batches(wanted)]
+    if not batches:  # of no row ids are of no type: they may be compared with any
+        return pa.table({each: pa.array([], pa.null() if each in ids else pa.string()) for each in wanted})
+    return _together(batches, name)
 
 
 def _readable(batch: pa.RecordBatch, ids: Sequence[str]) -> pa.RecordBatch:
@@ -252,9 +270,10 @@ def _together(batches: Sequence[pa.RecordBatch], name: str) -> pa.Table:
     for batch in batches:
         for field, other in zip(kinds, batch.schema, strict=True):
             if field.type != other.type:
+                of = f'of the table "{name}" ' if name else ""
                 raise TableError(
                     "mixed-types",
-                    f'the column "{field.name}" of the table "{name}" is "{field.type}" in one file and "{other.type}" '
+                    f'the column "{field.name}" {of}is "{field.type}" in one file and "{other.type}" '
                     "in another. Hint: give it one type everywhere.",
                 )
     return pa.Table.from_batches([batch.cast(kinds) for batch in batches])
@@ -264,14 +283,17 @@ def open_tables(
     table: Any, schema: Schema, *, bounding_key: bytes | None = None, memory: int = 4 << 30
 ) -> LinkedEngine:
     """An engine for linked tables: a folder with a file of each, the URL of a database that has them, or a mapping from
-    their names to frames, paths or URLs.
+    their names to frames, paths or URLs. A table whose persons are kept is one, as any other.
     """
     from hedgerow.private.sources.source import open_source
 
-    sources = {
-        name: open_source(each, schema.table(name).written, memory=memory)
-        for name, each in named_tables(table, schema).items()
-    }
+    if schema.keep is not None:
+        sources = {"": open_source(table, schema.alone.written, memory=memory)}
+    else:
+        sources = {
+            name: open_source(each, schema.table(name).written, memory=memory)
+            for name, each in named_tables(table, schema).items()
+        }
     return LinkedEngine(schema, sources, bounding_key=bounding_key, memory=memory // 16)
 
 

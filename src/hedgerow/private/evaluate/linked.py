@@ -113,14 +113,16 @@ class Read:
         found: dict[str, dict[str, int]] = {}
         for name in self.links.names:
             link, table = self.links.links[name], self.tables[name]
-            said = {}
+            said: dict[str, int] = {}
+            found[name] = said
+            if self.links.kept:
+                continue
             if link.parent is not None and link.link is not None:
                 linked = pc.is_in(_spelled(spellings[link.parent], table, link.link), keys[link.parent])
                 said["orphans"] = table.num_rows - int(pc.sum(linked).as_py() or 0)
             if link.key is not None:
                 keys[name] = _spelled(spellings[name], table, link.key).drop_null()
                 said["duplicates"] = len(keys[name]) - len(keys[name].unique())
-            found[name] = said
         return found
 
 
@@ -309,8 +311,11 @@ def evaluate(
         "private": True,
         "seed": seed,
         "rows": {
-            what: {name: table.num_rows for name, table in read.tables.items()}
-            for what, read in (("real", ours), ("synthetic", theirs))
+            what: {
+                name: len(family[name].parent) if name == links.root and links.kept else table.num_rows
+                for name, table in read.tables.items()
+            }
+            for what, read, family in (("real", ours, families[0]), ("synthetic", theirs, families[1]))
         },
         "misfits": {"real": ours.misfits(), "synthetic": theirs.misfits()},
         "tables": {name: {**each, **_worst(found[name])} for name, each in means(found).items()},
@@ -333,6 +338,11 @@ def _worst(parts: Parts) -> dict[str, str]:
 def sources(tables: Any, schema: Schema, what: str) -> dict[str, Source]:
     """The way into each table, if it has every column that the schema declares."""
     assert schema.linked is not None
+    if schema.linked.kept:
+        source = open_source(tables, schema.alone.written) if what == "real" else open_synthetic(tables)
+        needed = [*schema.linked.ids(schema.linked.root), *schema.alone.columns]
+        refuse_lacking(source.header(), needed, needed, f"the {what} table")
+        return {"": source}
     found = {}
     for name, each in named_tables(tables, schema).items():
         alone = schema.table(name)
