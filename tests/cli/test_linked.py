@@ -106,4 +106,6 @@ def test_one_table_whose_persons_are_kept(hedgerow, clinic):
     assert more.patient.nunique() == 20
     done = hedgerow("sample", "made.release", "-o", "parts", "--rows", 30)
     assert done.out == "parts: 30 synthetic persons with their rows; 1 part written now\n"
-    assert set(pyarrow.parquet.read_table(clinic / "parts").column("patient").to_pylist()) == set(range(1, 31))
+    assert set(
+        pyarrow.parquet.read_table(clinic / "parts" / "part-000000.parquet").column("patient").to_pylist()
+    ) == set(range(1, 31))

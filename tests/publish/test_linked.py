@@ -294,7 +294,14 @@ def test_persons_that_are_kept_are_published_as_one_table(tmp_path):
         header, *lines = csv.reader(file)
     assert header == ["who", "mark", "sex"]
     assert len({line[0] for line in lines}) == UNITS
-    fields = json.loads((tmp_path / "folder" / "datapackage.json").read_text(encoding="utf-8"))["resources"][0]["schema"]
+    fields = json.loads((tmp_path / "folder" / "datapackage.json").read_text(encoding="utf-8"))["resources"][0][
+        "schema"
+    ]
     assert [field["name"] for field in fields["fields"]] == header
     assert "a number for each person" in (tmp_path / "folder" / "codebook.md").read_text(encoding="utf-8").lower()
-    folder.verify(tmp_path / "folder", Trust())
+    _, confirmed, _, doubt = folder.verify(tmp_path / "folder", Trust())
+    assert doubt is None
+    assert any(f"{len(lines)} rows of s.csv" in said for said in confirmed)
+    made = folder.as_many_rows(publication_of(tmp_path, rows=7), tmp_path / "folder" / "s.csv")
+    assert made.tables[0].persons == UNITS
+    folder.write(tmp_path / "again", made, tmp_path / "s.release", given=tmp_path / "folder" / "s.parquet")

@@ -201,7 +201,7 @@ def test_a_table_that_is_no_draw_is_not_published(made, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]
     held = publication_of(made, seed=1)
     assert folder.write(tmp_path / "f", held, made / "people.release", given=tmp_path / "t.parquet")
-    assert folder.rows_of(tmp_path / "f" / "people.csv", held.release.encoding.arrow_schema) == ROWS
+    assert folder.as_many_rows(held, tmp_path / "f" / "people.csv").tables[0].rows == ROWS
 
 
 def test_a_folder_appears_whole_or_not_at_all(made, tmp_path, monkeypatch):

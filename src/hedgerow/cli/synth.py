@@ -360,7 +360,12 @@ def _unfitting(made: Release, epsilon: float) -> list[str]:
     said = []
     for each in found.seen:
         if each.column in rules:
-            told = f"of the rows break {rules[each.column]}; they were recoded, each by itself, to what it allows."
+            fate = (
+                "recoded, each by itself, to what it allows"
+                if made.schema.linked is None
+                else "learnt from as they are"
+            )
+            told = f"of the rows break {rules[each.column]}; they were {fate}."
         elif each.column in links:
             told = f"{links[each.column].what}; {links[each.column].fate}."
         else:

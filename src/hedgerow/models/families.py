@@ -63,6 +63,42 @@ class Rows:
         codes = {name: held[some] for name, held in self.codes.items()}
         return Rows(codes, units, units, {name: held[some] for name, held in self.counts.items()})
 
+    def take(self, rows: IntArray) -> Rows:
+        """Some rows of a child table."""
+        return Rows(
+            {name: held[rows] for name, held in self.codes.items()},
+            self.parent[rows],
+            self.unit[rows],
+            {name: held[rows] for name, held in self.counts.items()},
+            None if self.orders is None else self.orders.take(pa.array(rows)),
+            self.above,
+        )
+
+    def some(self, rows: IntArray) -> Rows:
+        """Some rows by themselves, for others to hang on."""
+        counts = {name: held[rows] for name, held in self.counts.items()}
+        codes = {name: held[rows] for name, held in self.codes.items()}
+        return Rows(codes, self.parent[rows], self.unit[rows], counts, above=self.above)
+
+    def of(self, parents: Rows, some: IntArray) -> Rows:
+        """Rows that were drawn for some of the parents, as rows of all of them."""
+        return Rows(self.codes, some[self.parent], self.unit, self.counts, self.orders, parents)
+
+    @classmethod
+    def together(cls, first: Rows, second: Rows) -> Rows:
+        """Rows of the same parents."""
+        orders = None
+        if first.orders is not None and second.orders is not None:
+            orders = pa.concat_arrays([first.orders, second.orders])
+        return cls(
+            {name: np.concatenate([held, second.codes[name]]) for name, held in first.codes.items()},
+            np.concatenate([first.parent, second.parent]),
+            np.concatenate([first.unit, second.unit]),
+            {name: np.concatenate([held, second.counts[name]]) for name, held in first.counts.items()},
+            orders,
+            first.above,
+        )
+
 
 class Coding:
     """Between values and codes, where drawing needs both."""

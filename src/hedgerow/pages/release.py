@@ -139,12 +139,12 @@ def _rules(release: Release) -> Content:
         return ""
     kept = release.rules_kept
     drawn = f" Of the model's own rows {100 * kept.right:.1f} % obeyed; the others were drawn again." if rules else ""
-    completed = (
-        f" {100 * kept.completed:.1f} % of the rows had to be completed with legal values drawn evenly: the model left "
-        "those next to no mass."
-        if kept.completed
-        else ""
+    what = (
+        "completed with legal values drawn evenly: the model left those next to no mass."
+        if release.schema.linked is None
+        else "left out: given the rows that they hang on, the model drew nothing legal."
     )
+    completed = f" {100 * kept.completed:.1f} % of the rows had to be {what}" if kept.completed else ""
     return tag("p", f"Rules kept in every row: {listing(said, most=60)}.{drawn}{completed}")
 
 

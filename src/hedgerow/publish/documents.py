@@ -44,7 +44,7 @@ def computed_names(publication: Publication) -> list[str]:
 def computed(publication: Publication) -> dict[str, bytes]:
     """What floating-point numbers are printed in: the page, for the first table, and tables of counts."""
     first = publication.tables[0]
-    made = {PAGE: release_page(publication.release, first.rows, first.seed).encode()}
+    made = {PAGE: release_page(publication.release, first.drawn, first.seed).encode()}
     if not publication.counts:
         return made
     tabulating = Tabulating(publication.release)

@@ -169,7 +169,7 @@ def _tables(publication: Publication) -> dict[str, Any]:
                 "parquet": table.parquet,
                 "rows": f"{table.rows:,}",
                 "seed": table.seed,
-                "rows_estimated": table.rows == release.expected_rows(),
+                "rows_estimated": table.drawn == release.expected_rows(),
                 **_linking(publication, table),
                 "column_count": len(publication.columns(table)),
                 "columns_of_table": [_column(column) for column in publication.columns(table)],

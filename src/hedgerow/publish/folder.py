@@ -274,7 +274,8 @@ def _check_tables(folder: Path, publication: Publication) -> list[str]:
 def _drawn_again(folder: Path, publication: Publication) -> dict[Table, bool]:
     """Whether the files of each table hold what is drawn; of the first that does not it is known, of others maybe."""
     for table in publication.tables:
-        if not 0 <= table.rows <= (folder / table.csv).stat().st_size:  # a row is a byte at least: no work for nothing
+        size = (folder / table.csv).stat().st_size
+        if not (0 <= table.rows <= size and 0 <= table.drawn <= size):  # a row is a byte at least: no work for nothing
             return {table: False}
     held = {table: _Files(folder, publication, table) for table in publication.tables}
     for part in publication.drawn():
@@ -383,25 +384,41 @@ def _batches(path: Path) -> Iterator[pa.Table]:
 
 
 def as_many_rows(publication: Publication, given: Path) -> Publication:
-    """A publication with as many rows as a table that was drawn before holds; of linked tables, as their root does."""
+    """A publication with as many rows as a table that was drawn before holds; of linked tables, as their root does, and
+    where persons are kept, with as many persons.
+    """
     first, path = next(_given(given, publication))
-    rows = rows_of(path, publication.arrow_schema(first))
-    return replace(publication, tables=(replace(first, rows=rows), *publication.tables[1:]))
+    schema = publication.arrow_schema(first)
+    if first.persons is None:
+        again = replace(first, rows=sum(len(part) for part in _parts_of(path, schema)))
+    else:
+        last = max((_last(part.column(0)) for part in _parts_of(path, schema) if len(part)), default=0)
+        again = replace(first, persons=last)
+    return replace(publication, tables=(again, *publication.tables[1:]))
 
 
-def rows_of(path: Path, schema: pa.Schema) -> int:
-    """How many rows a table of these columns holds that Hedgerow wrote."""
+def _last(numbers: Any) -> int:
+    """The number of the last person."""
+    try:
+        return max(0, int(numbers[len(numbers) - 1].as_py()))
+    except (TypeError, ValueError):
+        return 0
+
+
+def _parts_of(path: Path, schema: pa.Schema) -> Iterator[Any]:
+    """A table of these columns that Hedgerow wrote, some rows at a time, as text where it is a CSV file."""
     import pyarrow as pa
     import pyarrow.csv
 
     try:
         if path.suffix != ".csv":
-            return sum(len(batch) for batch in _batches(path))
+            yield from _batches(path)
+            return
         names = guarded(schema.empty_table()).column_names
         parsed = pyarrow.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False)
         as_text = pyarrow.csv.ConvertOptions(column_types={name: pa.string() for name in names})
         with pyarrow.csv.open_csv(path, parse_options=parsed, convert_options=as_text) as lines:
-            return sum(len(batch) for batch in lines)
+            yield from lines
     except (OSError, pa.ArrowException):
         raise OptionError("cannot-read", f'the table "{path}" cannot be read.') from None
 

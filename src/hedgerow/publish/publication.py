@@ -47,6 +47,21 @@ class Table:
     name: str
     rows: int
     seed: int
+    persons: int | None = None
+    """Whose rows they are, where persons are kept."""
+
+    @property
+    def drawn(self) -> int:
+        """What the release is asked for."""
+        return self.rows if self.persons is None else self.persons
+
+    def to_json(self) -> dict[str, Any]:
+        return {key: value for key, value in asdict(self).items() if value is not None}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Table:
+        persons = int(data["persons"]) if "persons" in data else None
+        return cls(str(data["name"]), int(data["rows"]), int(data["seed"]), persons)
 
     @property
     def csv(self) -> str:
@@ -142,10 +157,10 @@ class Publication:
         """The rows of all tables, some at a time."""
         first = self.tables[0]
         if isinstance(self.release, LinkedRelease) and self._places:
-            for part in self.release.families(first.rows, first.seed):
+            for part in self.release.families(first.drawn, first.seed):
                 yield {table: part[self._places[table.name].declared] for table in self.tables}
         else:
-            yield from ({first: part} for part in self.release.batches(first.rows, first.seed))
+            yield from ({first: part} for part in self.release.batches(first.drawn, first.seed))
 
     def arrow_schema(self, table: Table) -> pa.Schema:
         """The columns of a table's files and their types."""
@@ -190,7 +205,7 @@ class Publication:
         return {
             "format": FORMAT,
             "release": self.release_file,
-            "tables": [asdict(table) for table in self.tables],
+            "tables": [table.to_json() for table in self.tables],
             "publisher": self.publisher.to_json(),
             "ledger": self.ledger and dict(self.ledger),
             "made_with": dict(self.made_with),
@@ -200,9 +215,14 @@ class Publication:
     @classmethod
     def from_json(cls, data: Mapping[str, Any], release: Release, name: str) -> Publication:
         """As `to_json` wrote it; KeyError, TypeError or an error of ours where it did not."""
-        tables = tuple(Table(str(each["name"]), int(each["rows"]), int(each["seed"])) for each in data["tables"])
+        tables = tuple(map(Table.from_json, data["tables"]))
         wanted = max(1, len(release.schema.several))
-        if len({table.name for table in tables}) != wanted or len(tables) != wanted:
+        kept = release.schema.keep is not None
+        if (
+            len({table.name for table in tables}) != wanted
+            or len(tables) != wanted
+            or ([table.persons is not None for table in tables] != [kept] * wanted)
+        ):
             raise ReleaseError("publication-tables", "the publication has other tables than the schema of its release.")
         return cls(
             release,
@@ -227,7 +247,7 @@ def tables_of(release: Release, stem: str, rows: int, seed: int) -> tuple[Table,
     """
     links = release.schema.linked
     if links is None or links.kept:
-        return (Table(stem, rows, seed),)
+        return (Table(stem, rows, seed, None if links is None else rows),)
     taken: dict[str, Table] = {}
     for name in links.names:
         plain = re.sub("[^A-Za-z0-9_-]+", "-", name).strip("-") or "table"

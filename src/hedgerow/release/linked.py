@@ -23,8 +23,9 @@ from hedgerow.models.linked import Chain, LinkedModel
 from hedgerow.models.model import block_rng
 from hedgerow.models.rows import CountedRows, Recounted
 from hedgerow.models.stored import Allowance
-from hedgerow.release.bundle import MOST_ROWS, Release
+from hedgerow.release.bundle import MOST_ROWS, Release, RulesKept
 from hedgerow.release.files import table_writer
+from hedgerow.release.lawful import Lawful
 from hedgerow.schema.links import PERSON, ROW, View, rows_of, start_of
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 BLOCK_UNITS = 1 << 16
 """Units of a block."""
+PILOT_UNITS = 1 << 11
+"""Units that are drawn to say how rules are kept."""
 VALUES_AT_A_TIME = 1 << 25
 """Values of all rows that are held at a time; a unit with more of them is drawn by itself."""
 BYTES_A_VALUE = 16
@@ -120,6 +123,15 @@ class LinkedRelease(Release):
         if where is not None:
             self._refuse("where")
         return spark_parts.frames(self, session, self.estimated_rows if rows is None else rows, seed)
+
+    @cached_property
+    def rules_kept(self) -> RulesKept:
+        """How the rules are kept, read off a fixed draw of so many units."""
+        block = _Block(self, PILOT_UNITS, block_rng(0, 0), 0)
+        for _ in block.families():
+            pass
+        tried = max(1, block.lawful.tried)
+        return RulesKept(block.lawful.right / tried, block.lawful.left_out / tried)
 
     def recounted(self, rows: int, seed: int) -> Recounted:
         return CountedUnits(self, min(rows, BLOCK_UNITS), seed)
@@ -347,25 +359,36 @@ class _Block:
         self._coding = Coding(release.encoding, rng)
         self._model = cast("LinkedModel", release.model)
         self._units, self._rng = units, rng
+        self.lawful = Lawful(release.schema, self._coding, self._model)
         self._first = {name: number * BLOCK_UNITS * most for name, most in self._links.most_rows.items()}
         """How many keys of each table were given, or kept free for blocks before this one."""
 
     def tables(self) -> Iterator[dict[str, pa.Table]]:
-        for drawn in self.families():
-            yield {name: self._written(name, rows) for name, rows in drawn.items()}
+        for drawn, values in self._drawn():
+            yield {name: self._written(name, rows, values.get(name)) for name, rows in drawn.items()}
             for name, rows in drawn.items():
                 self._first[name] += len(rows)
 
     def families(self) -> Iterator[dict[str, Rows]]:
         """Whole units, as many at a time as may be held."""
-        root = self._links.root
+        yield from (drawn for drawn, _ in self._drawn())
+
+    def _drawn(self) -> Iterator[tuple[dict[str, Rows], dict[str, pa.Table]]]:
+        """Whole units, and the values of their rows where rules speak of them."""
+        root, lawful = self._links.root, self.lawful
         units = Rows.of_root(self._coding, self._links, self._model.draw(self._units, self._rng))
+        held = pa.table({})
+        if lawful:
+            units, held = lawful.units(units)
         for some in self._parts(units):
             drawn = {root: units.part(some)}
+            values = {root: held.slice(some.start, some.stop - some.start)} if lawful else {}
             for name in self._links.names[1:]:
                 parents = drawn[self._links.parent(name)]
                 drawn[name] = Children(self._coding, self._links, name, parents).draw_all(self._model.chains)
-            yield drawn
+                if lawful:
+                    drawn[name], values[name] = lawful.children(name, drawn, values, drawn[name])
+            yield drawn, values
 
     def _parts(self, units: Rows) -> Iterator[slice]:
         """Units next to each other, as many as may be held at a time and one at least."""
@@ -392,23 +415,23 @@ class _Block:
     def _width(self, name: str) -> int:
         return len(self._links.ids(name)) + sum(each.partition(".")[0] == name for each in self._encoding.domain.names)
 
-    def _written(self, name: str, drawn: Rows) -> pa.Table:
+    def _written(self, name: str, drawn: Rows, values: pa.Table | None) -> pa.Table:
         """Values, with keys that are made anew and links that fit them."""
-        link = self._links.links[name]
-        encoding = self._schema.table(name).encoding()
-        codes = {each: drawn.codes[f"{name}.{each}"] for each in encoding.domain.names}
-        if encoding.columns or encoding.invented:
-            table = encoding.decode(codes, self._rng, self._first[name])
-        else:
-            table = pa.table({"": pa.nulls(len(drawn))}).select([])
-        if drawn.orders is not None:
-            index = table.schema.get_field_index(link.order)
-            table = table.set_column(index, encoding.arrow_schema.field(link.order), drawn.orders)
+        link, first = self._links.links[name], self._first[name]
+        table = (
+            self.lawful.values(name, drawn, first) if values is None else self.lawful.renumbered(name, values, first)
+        )
         if link.link is not None:
-            table = table.add_column(0, link.link, pa.array(self._ids(self._links.parent(name), drawn.parent)))
+            table = _with_ids(table, link.link, self._ids(self._links.parent(name), drawn.parent))
         if link.key is not None and link.key != link.link:
-            table = table.add_column(0, link.key, pa.array(self._ids(name, np.arange(len(drawn)))))
+            table = _with_ids(table, link.key, self._ids(name, np.arange(len(drawn))))
         return table
 
     def _ids(self, name: str, rows: IntArray) -> IntArray:
         return self._first[name] + rows + 1
+
+
+def _with_ids(table: pa.Table, name: str, ids: IntArray) -> pa.Table:
+    """The table with a column of numbers before all others, of which it may have none."""
+    held = pa.array(ids)
+    return table.add_column(0, name, held) if table.column_names else pa.table({name: held})

@@ -45,7 +45,8 @@ class Encoding:
         self.columns: tuple[str, ...] = tuple(self._columns)
         self.rules = schema.kept_rules
         attributes = Domain(attribute for block in self.blocks for attribute in block.attributes)
-        support, self.mends = zeros(self.rules.kept, self.blocks, attributes)
+        alone = self.rules.kept if schema.linked is None else ()  # linked rows that break a rule are drawn again
+        support, self.mends = zeros(alone, self.blocks, attributes)
         """Where rows go that hold codes which the rules do not allow together."""
         self.domain = Domain(attributes, support)
         self.invented = {name: column for name, column in schema.invented.items() if column.comes_back}

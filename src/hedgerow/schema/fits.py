@@ -47,7 +47,8 @@ def rules_by_name(schema: Schema) -> dict[str, Kept]:
     """The rules under names that no column has."""
     found: dict[str, Kept] = {}
     for each in schema.kept_rules.kept:
-        found[_unlike(f"rule {each.number}", schema.columns)] = each
+        of = "" if schema.linked is None else f"{schema.linked.view(each.condition.columns)}."
+        found[_unlike(f"{of}rule {each.number}", schema.columns)] = each
     return found
 
 

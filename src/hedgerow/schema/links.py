@@ -48,7 +48,7 @@ PARTS_A_ROW = 16
 MOST_ROWS = 1 << 20
 """Rows of a table that may hang on one unit."""
 OWN_KEYS = ("key", "parent", "link", "order", "max_per_parent", "ignore")
-BESIDE = ("dataset", "file", "max_misfits", "codelists")
+BESIDE = ("dataset", "file", "max_misfits", "codelists", "rules")
 """What a schema of linked tables may say beside them."""
 KEPT_KEYS = ("keep", "person", "max_rows_per_person", "person_columns", "order", "ignore", "columns")
 PERSON, ROW = "person", "row"
@@ -404,6 +404,17 @@ class Tables:
         ]
         shared += [name(table) for table in self.names[1:] for name in (left_of, step_of)]
         return frozenset([*shared, *map(before, columns)])
+
+    def check_line(self, columns: Iterable[str], path: tuple[str | int, ...]) -> None:
+        """Refuses columns of tables of which none hangs on all others."""
+        owners = {name.partition(".")[0] for name in columns}
+        last = max(owners, key=self.names.index, default=self.root)
+        if not owners <= {*self.line(last)}:
+            raise key_error(
+                "rule-across-tables",
+                path,
+                f"no row has values of {listing(sorted(owners))}: a rule speaks of one table and those above it.",
+            )
 
     def view(self, names: Mapping[str, object] | tuple[str, ...]) -> str:
         """The table whose view holds these columns: the one that comes last."""

@@ -361,13 +361,21 @@ class Schema(BaseModel):
     @cached_property
     def kept_rules(self) -> Rules:
         """The rules as conditions over the columns, and derived columns as expressions."""
-        return Rules(self.columns, self.derive, self.rules)
+        if self.linked is None:
+            return Rules(self.columns, self.derive, self.rules)
+        declared = {name: column for name, column in self.columns.items() if name not in self.generated}
+        found = Rules(declared, self.derive, self.rules, linked=True)
+        for each in found.kept:
+            self.linked.check_line(each.condition.columns, ("rules", each.number - 1))
+        return found
 
     @cached_property
     def joint(self) -> list[Group]:
         """Columns that are coded together: the groups, and public tables in which every column tells all others."""
         taken = {name for group in self.groups for name in group.columns}
         found = list(self.groups)
+        if self.linked is not None:
+            return found
         for condition in self.kept_rules.conditions:
             if isinstance(condition, Listed) and joint(condition) and taken.isdisjoint(condition.columns):
                 found.append(Group(columns=condition.columns, allowed=condition.rows))

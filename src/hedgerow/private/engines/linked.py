@@ -193,6 +193,7 @@ class _Columns:
 
     def __init__(self, engine: LinkedEngine, name: str, part: slice):
         self._engine, self._name, self._part = engine, name, part
+        self.num_rows = len(range(*part.indices(len(engine._kept[name].rows))))
 
     def column(self, name: str) -> pa.Array:
         return self._engine.values(self._name, name, self._part)

@@ -13,6 +13,7 @@ import copy
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -96,10 +97,15 @@ class Read:
 
     def family(self, *, bounded: bool = False) -> Family:
         """All rows that hang on something, or as many of each parent as a run would look at."""
-        links = self.links if bounded else _without_bounds(self.links)
-        key = hashlib.sha256(str(self.seed).encode()).digest()
-        kept = kept_rows(links, self.tables, self.orders, key)
-        return {name: self._member(name, kept[name]) for name in links.names}
+        kept = self._kept(self.links) if bounded else self._linked
+        return {name: self._member(name, kept[name]) for name in self.links.names}
+
+    @cached_property
+    def _linked(self) -> dict[str, Kept]:
+        return self._kept(_without_bounds(self.links))
+
+    def _kept(self, links: Tables) -> dict[str, Kept]:
+        return kept_rows(links, self.tables, self.orders, hashlib.sha256(str(self.seed).encode()).digest())
 
     def _member(self, name: str, kept: Kept) -> Member:
         alone = self.schema.table(name)
@@ -107,7 +113,9 @@ class Read:
         return Member(raw_table(self.tables[name], encoding).take(kept.rows), kept.parent, kept.first)
 
     def misfits(self) -> dict[str, dict[str, int]]:
-        """Of each table the rows whose link names no row of the parent, and those whose key an earlier row has."""
+        """Of each table the rows whose link names no row of the parent, those whose key an earlier row has, and those
+        that hang on something and break a rule.
+        """
         spellings = {name: Spelling() for name in self.links.names}
         keys: dict[str, pa.Array] = {}
         found: dict[str, dict[str, int]] = {}
@@ -123,7 +131,19 @@ class Read:
             if link.key is not None:
                 keys[name] = _spelled(spellings[name], table, link.key).drop_null()
                 said["duplicates"] = len(keys[name]) - len(keys[name].unique())
+        for each in self.schema.kept_rules.kept:
+            name = self.links.view(each.condition.columns)
+            held = pa.table({column: self._column(column, name) for column in each.condition.columns})
+            found[name][f"breaking rule {each.number}"] = int(each.condition.truth(held).false.sum())
         return found
+
+    def _column(self, column: str, name: str) -> pa.ChunkedArray:
+        """A column of a table, or of one above it, for each row that hangs on something."""
+        owner, _, own = column.partition(".")
+        place: IntArray = np.arange(len(self._linked[name].rows))
+        while name != owner:
+            place, name = self._linked[name].parent[place], self.links.parent(name)
+        return self.tables[owner].column(own).take(pa.array(self._linked[owner].rows[place]))
 
 
 def _ranks(order: FloatArray) -> FloatArray:

@@ -147,8 +147,8 @@ class _Reading:
         return OptionError("kinds-differ", f'in "{_short(self.text)}", {_sql(node)}: {why}.')
 
     def _column(self, node: exp.Column) -> Expression:
-        name = node.name
-        if node.args.get("table"):
+        name = f"{node.table}.{node.name}" if node.args.get("table") else node.name
+        if node.args.get("db"):
             raise self._unknown(node)
         if name not in self.columns and not node.this.quoted:
             alike = [known for known in self.columns if known.casefold() == name.casefold()]

@@ -36,8 +36,10 @@ class Kept:
 class Rules:
     """All rules of a schema, and the expressions of its derived columns."""
 
-    def __init__(self, columns: Mapping[str, Column], derive: Mapping[str, str], rules: Sequence[Rule]):
-        names = _Names(columns, derive)
+    def __init__(
+        self, columns: Mapping[str, Column], derive: Mapping[str, str], rules: Sequence[Rule], linked: bool = False
+    ):
+        names = _Names(columns, derive, linked)
         self.derived: dict[str, Expression] = {name: names.expression(name) for name in derive}
         self.kept: tuple[Kept, ...] = tuple(
             Kept(number, rule, _condition(rule, names, columns, number - 1)) for number, rule in enumerate(rules, 1)
@@ -64,24 +66,38 @@ class Rules:
 
 
 class _Names(Mapping[str, Column | Expression]):
-    """Columns, and derived ones as expressions, each read when it is first named."""
+    """Columns, and derived ones as expressions, each read when it is first named.
 
-    def __init__(self, columns: Mapping[str, Column], derive: Mapping[str, str]):
-        self._columns, self._derive = columns, derive
+    Columns of linked tables are TABLE.COLUMN; one that a single table has may be named without it.
+    """
+
+    def __init__(self, columns: Mapping[str, Column], derive: Mapping[str, str], linked: bool = False):
+        self._columns, self.derive = columns, derive
+        held: dict[str, list[str]] = {}
+        for name in columns if linked else ():
+            held.setdefault(name.partition(".")[2], []).append(name)
+        self._short = {name: full[0] for name, full in held.items() if len(full) == 1}
         self._read: dict[str, Expression] = {}
         self._reading: list[str] = []
 
     def __getitem__(self, name: str) -> Column | Expression:
+        if name in self._short:
+            return self.field(name)
         return self._columns[name] if name in self._columns else self.expression(name)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._columns or name in self._derive
+        return name in self._columns or name in self.derive or name in self._short
 
     def __iter__(self) -> Iterator[str]:
-        return iter((*self._columns, *self._derive))
+        return iter((*self._columns, *self.derive))
 
     def __len__(self) -> int:
-        return len(self._columns) + len(self._derive)
+        return len(self._columns) + len(self.derive)
+
+    def field(self, name: str) -> Field:
+        """A declared column."""
+        full = self._short.get(name, name)
+        return Field(full, self._columns[full])
 
     def expression(self, name: str) -> Expression:
         """A derived column over columns that are not."""
@@ -90,7 +106,7 @@ class _Names(Mapping[str, Column | Expression]):
             raise key_error("recursive-derive", ("derive", name), f"it is derived from itself: {circle}.")
         if name not in self._read:
             self._reading.append(name)
-            self._read[name] = _at(("derive", name), lambda: parse_expression(self._derive[name], self))
+            self._read[name] = _at(("derive", name), lambda: parse_expression(self.derive[name], self))
             self._reading.pop()
         return self._read[name]
 
@@ -108,12 +124,12 @@ def _condition(rule: Rule, names: _Names, columns: Mapping[str, Column], place: 
     assert rule.columns is not None
     assert rule.lookup is not None
     for name in rule.columns:
-        if name not in columns:
+        if name not in names or name in names.derive:
             raise key_error(
                 "unknown-column", ("rules", place, "columns"), f'"{name}" is not a column.{suggestion(name, columns)}'
             )
     try:
-        return Listed(tuple(Field(name, columns[name]) for name in rule.columns), rule.lookup)
+        return Listed(tuple(map(names.field, rule.columns)), rule.lookup)
     except Fault as fault:
         raise key_error(fault.code, ("rules", place), f"{fault}.") from None
 
