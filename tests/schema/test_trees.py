@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hedgerow.schema.cells import Sought
 from hedgerow.schema.trees import Block, Blocks, Calendar, Decimal, Ladder, Tree
 
 
@@ -133,3 +135,17 @@ def test_the_day_is_split_by_hour_then_by_round_times() -> None:
         (71, 79),
     ]
     assert [(p.low, p.high) for p in parts_of(tree, Block(71, 79, 2))] == [(minute, minute) for minute in range(71, 80)]
+
+
+far = st.one_of(st.integers(-60, 60), st.integers(-(10**6), 10**6), st.integers(-(10**15), 10**15))
+
+
+@settings(deadline=None, max_examples=300)
+@given(begins=st.lists(far, min_size=1, max_size=40), crowd=st.tuples(far, st.integers(0, 60)), numbers=st.lists(far))
+def test_a_number_is_found_in_the_run_that_begins_before_it(begins, crowd, numbers):
+    """By its leading bits: far from zero, below it, and where very many runs begin at about the same place."""
+    first, count = crowd
+    starts = np.union1d(begins, first + np.arange(count)).astype(np.int64)
+    line = np.concatenate([numbers, starts, starts - 1, starts + 1])
+    found = Sought(starts).of(line.astype(np.float64))
+    assert found.tolist() == np.maximum(np.searchsorted(starts, line, side="right") - 1, 0).tolist()

@@ -11,11 +11,16 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from hedgerow.coded.domain import IntArray
 from hedgerow.schema.arrays import BoolArray, FloatArray
 
 LONGEST_PERIOD = 1_000_000
+BUCKETS_A_START = 2
+"""Of a lookup, at least."""
+MOST_A_BUCKET = 16
+"""Where more starts share a bucket, what lies in it is searched by halves."""
 
 
 class Cells(Protocol):
@@ -84,11 +89,7 @@ class Steps:
         return np.floor(clipped, out=clipped)
 
     def cell(self, numbers: FloatArray) -> IntArray:
-        whole: IntArray = numbers.astype(np.int64)
-        if self.single:
-            whole -= self.starts[0]
-            return whole
-        return np.searchsorted(self.starts, whole, side="right") - 1
+        return self.sought.of(numbers)
 
     def divisibility(self, numbers: FloatArray) -> IntArray:
         """The first rule of `heaps` that divides each number; the last class where none does."""
@@ -97,6 +98,11 @@ class Steps:
         for index in reversed(range(len(self.heaps))):
             classes[whole % self.heaps[index] == 0] = index
         return classes
+
+    @cached_property
+    def sought(self) -> Sought:
+        """The run of each number."""
+        return Sought(self.starts)
 
     @cached_property
     def _classes(self) -> tuple[Ranked, ...]:
@@ -126,6 +132,68 @@ class Steps:
             drawn[rows] = one.draw(cells[rows], rng)
             waiting[rows] = False
         return drawn
+
+
+class Sought:
+    """Which of many runs of integers each number lies in, by where the runs begin; the first also has what lies before.
+
+    A number's order of magnitude and its leading bits name a bucket; from the first run that reaches into it at most a
+    few steps are left to go. Runs are as fine near zero, or near the bound next to it, as they are coarse far out.
+    """
+
+    def __init__(self, starts: IntArray):
+        self.starts = starts
+        self._together = len(starts) == int(starts[-1]) - int(starts[0]) + 1
+        if not self._together:
+            self._build()
+
+    def _build(self) -> None:
+        low, high = int(self.starts[0]), int(self.starts[-1])
+        self._origin = float(min(max(0, low), high))
+        self._mirrored = low < self._origin
+        places = self.starts.astype(np.float64)
+        keys = self._keys(places, 0)
+        most = max(1 << 8, BUCKETS_A_START * len(self.starts))
+        self._shift = max(0, ((int(keys[-1]) - int(keys[0])) // most).bit_length())
+        keys = self._keys(places, self._shift)
+        self._base = int(keys[0])
+        self._next = np.append(places[1:], np.inf)
+        held = np.bincount(keys - self._base)
+        self._crowded = held > MOST_A_BUCKET if (held > MOST_A_BUCKET).any() else None
+        self._table: npt.NDArray[np.int32] = np.maximum(np.cumsum(held) - held - 1, 0).astype(np.int32)
+
+    def of(self, numbers: FloatArray) -> IntArray:
+        """The number of each one's run. No number may be NaN."""
+        if self._together:
+            whole = numbers.astype(np.int64)
+            whole -= self.starts[0]
+            return np.clip(whole, 0, len(self.starts) - 1, out=whole)
+        keys = self._keys(numbers, self._shift)
+        keys -= self._base
+        np.clip(keys, 0, len(self._table) - 1, out=keys)
+        found: IntArray = self._table[keys].astype(np.int64)
+        if self._crowded is not None:
+            rows = np.flatnonzero(self._crowded[keys])
+            found[rows] = np.maximum(np.searchsorted(self.starts, numbers[rows].astype(np.int64), side="right") - 1, 0)
+        beyond = numbers >= self._next[found]
+        found += beyond
+        rows = np.flatnonzero(beyond)
+        while len(rows):
+            rows = rows[numbers[rows] >= self._next[found[rows]]]
+            found[rows] += 1
+        return found
+
+    def _keys(self, numbers: FloatArray, shift: int) -> IntArray:
+        """Whole numbers in the order of the numbers; equal where leading bits are, the more the larger the shift."""
+        away = numbers - self._origin if self._origin else numbers
+        if not self._mirrored:
+            return (away + 1.0).view(np.int64) >> shift
+        below = away < 0
+        keys: IntArray = ((np.abs(away) + 1.0).view(np.int64) - _ONE) >> shift
+        return np.where(below, -keys, keys)
+
+
+_ONE = int(np.float64(1.0).view(np.int64))
 
 
 class Ranked:

@@ -52,8 +52,8 @@ def endings(digits: int) -> list[str]:
 def ending_of(numbers: FloatArray) -> FloatArray:
     """The place of each number's ending in that list; NaN for 0 and for what is NaN."""
     whole = np.where(np.isnan(numbers), 0, np.abs(numbers)).astype(np.int64)
-    found = (whole % 100 - 1).astype(np.float64)
-    round_ones = np.flatnonzero((whole % 100 == 0) & (whole > 0))
+    found = (whole - whole // 100 * 100 - 1).astype(np.float64)
+    round_ones = np.flatnonzero((found < 0) & (whole > 0))
     left, zeros = whole[round_ones] // 100, np.full(len(round_ones), 2)
     while (more := left % 10 == 0).any():
         left[more] //= 10

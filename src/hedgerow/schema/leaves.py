@@ -88,9 +88,6 @@ class Leaves(Steps):
     def spans(self) -> tuple[IntArray, IntArray]:
         return self._outer
 
-    def cell(self, numbers: FloatArray) -> IntArray:
-        return np.searchsorted(self.starts, numbers.astype(np.int64), side="right") - 1
-
     def nearest(self, numbers: FloatArray, cells: IntArray) -> IntArray:
         """The step nearest to each number that a leaf of its cell holds."""
         whole: IntArray = numbers.astype(np.int64)

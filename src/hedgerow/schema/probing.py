@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from hedgerow.coded.domain import Attribute, Domain, IntArray
 from hedgerow.schema.arrays import CodeArray, FloatArray
+from hedgerow.schema.cells import Sought
 from hedgerow.schema.column import Encoded
 from hedgerow.schema.encoding import Single
 from hedgerow.schema.endings import Endings
@@ -75,7 +76,7 @@ class _Look:
     def __init__(self, name: str, column: Cuttable, starts: Starts, fit: str | None):
         self.columns = (name,)
         self._column = column
-        self._starts = dict(starts)
+        self._runs = {suffix: Sought(begins) for suffix, begins in starts.items()}
         self._tells = fit is not None
         runs = (Attribute(f"{name}{suffix}", len(begins) + 1) for suffix, begins in starts.items())
         self.attributes = (*runs, *([] if fit is None else [Attribute(fit, 2, 0)]))
@@ -83,7 +84,7 @@ class _Look:
 
     def encode(self, batch: Any) -> Encoded:
         lines, outside = self._column.places(batch.column(self.columns[0]))
-        codes = [_run_of(lines[suffix], begins) for suffix, begins in self._starts.items()]
+        codes = [_run_of(lines[suffix], runs) for suffix, runs in self._runs.items()]
         if self._tells:
             codes.append(np.where(outside, MISFIT, FITS))
         return Encoded(tuple(codes), outside)
@@ -92,14 +93,9 @@ class _Look:
         raise NotImplementedError("a look is not read back")
 
 
-def _run_of(places: FloatArray, starts: IntArray) -> IntArray:
+def _run_of(places: FloatArray, runs: Sought) -> IntArray:
     """The run in which each place lies; the number after the last run for what lies on no line."""
     elsewhere = np.isnan(places)
-    whole = np.where(elsewhere, float(starts[0]), places).astype(np.int64)
-    if starts[-1] - starts[0] + 1 == len(starts):
-        runs = np.clip(whole - starts[0], 0, len(starts) - 1)
-    else:  # looked up in their order, neighbours of a place are at hand when it is looked up
-        order = np.argsort(whole)
-        runs = np.empty(len(whole), dtype=np.int64)
-        runs[order] = np.searchsorted(starts, whole[order], side="right") - 1
-    return np.where(elsewhere, len(starts), runs)
+    found = runs.of(np.where(elsewhere, float(runs.starts[0]), places))
+    found[elsewhere] = len(runs.starts)
+    return found

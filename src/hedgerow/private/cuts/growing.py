@@ -21,8 +21,8 @@ SPLIT = 4.0
 """A part is split when its noisy count is above so many standard deviations of the noise of one count …"""
 DOUBT = 1.5
 """… and may be split yet while it is above so many of its own."""
-FINEST = 2_000
-"""What holds less than one in so many rows is fine enough, however many they are."""
+FINEST = 300
+"""What holds less than one in so many rows is fine enough, however many they are: a third of a cell."""
 MOST_LEVELS = 6
 """Beyond a decade and five digits nothing is looked for."""
 MOST_RUNS = 1 << 17
@@ -116,8 +116,10 @@ class Growing:
         nodes = np.concatenate([self._open, self._fresh[~self._blocks.single[self._fresh]]])
         nodes = nodes[self._count[nodes] > DOUBT * np.sqrt(self._variance[nodes])]
         clear = self._count[nodes] > SPLIT * measured.std
-        large = self._count[nodes] > self._count[self._front].sum() / FINEST
-        self._split, self._open = nodes[clear & large], nodes[~clear]
+        fine = self._count[self._front].sum() / FINEST
+        large = self._count[nodes] > fine
+        may_be = self._count[nodes] + SPLIT * np.sqrt(self._variance[nodes]) > fine
+        self._split, self._open = nodes[clear & large], nodes[~clear & may_be]
         self._levels += 1
         self._seen -= 1
 

@@ -17,7 +17,9 @@ ROUNDS = 40
 MOST = 1e9
 """How likely an ending may be, at most."""
 STANDS_OUT = 4.0
-"""An ending is named when its count is off by so many standard deviations."""
+"""An ending is named when its count is off by so many standard deviations …"""
+WORTH = 0.002
+"""… and by this part of the rows: among millions of them whatever is odd about leaves would look like a habit."""
 
 
 def habit(root: Node, cells: Sequence[Sequence[Leaf]], endings: Endings) -> Mapping[str, float]:
@@ -40,7 +42,8 @@ def habit(root: Node, cells: Sequence[Sequence[Leaf]], endings: Endings) -> Mapp
     held = np.array([float(leaf.weight) for leaf in wide])
     steps = _steps(endings, wide)
     expected = steps @ (held / np.array([leaf.last - leaf.first + 1 for leaf in wide]))
-    named = (np.abs(counts - expected) > STANDS_OUT * np.sqrt(variance)) & (expected > 0)
+    off = np.abs(counts - expected)
+    named = (off > STANDS_OUT * np.sqrt(variance)) & (off > WORTH * held.sum()) & (expected > 0)
     if not named.any():
         return {}
     if endings.few:
