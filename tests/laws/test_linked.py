@@ -741,3 +741,13 @@ def test_rules_of_tables_that_do_not_hang_on_each_other_are_refused() -> None:
     ):
         with refused(code):
             Schema.from_dict({**declared, "rules": [rule]})
+
+
+def test_tables_that_do_not_fit_into_memory_are_counted_the_same() -> None:
+    """As they were read they lie in files then."""
+    tables, schema = frames(made(60, 5)), Schema.parse(SCHEMA)
+    encoding = schema.with_stand_ins().with_histories().encoding()
+    engine = open_tables(tables, schema, bounding_key=b"the same for both", memory=16)
+    engine.prepare(encoding)
+    asked = [MarginalQuery(encoding.domain, (name,)) for name in encoding.domain.names]
+    assert [exact.opened().tolist() for exact in engine.count(asked)] == every_count(tables, schema)  # type: ignore[union-attr]

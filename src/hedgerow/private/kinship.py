@@ -40,6 +40,9 @@ from hedgerow.private.bounding import _first_of_equals, _order, _place_in_run
 from hedgerow.private.identity import Spelling
 from hedgerow.schema.links import Tables, beyond, duplicates_of, orphans_of
 
+AT_A_TIME = 1 << 16
+"""Rows whose values are held as text at a time."""
+
 
 @dataclass(frozen=True, eq=False)
 class Kept:
@@ -50,7 +53,6 @@ class Kept:
     parent: IntArray
     """Which of the kept rows of the parent table each hangs on; of the root, nothing."""
     unit: IntArray
-    hashes: tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]
     first: npt.NDArray[np.bool_]
     """Whether it is the first of its parent."""
     left: IntArray
@@ -112,7 +114,7 @@ def kept_rows(
         further = duplicates_of(name) if name == tables.root else beyond(name)
         misfits[further] = len(np.unique(unit[~stays]))
         rows, parent, unit, group = rows[stays], parent[stays], unit[stays], group[stays]
-        hashes = (hashes[0][stays], hashes[1][stays])
+        del hashes, order, begins, stays
         first = _first_of_equals([group])
         place = _place_in_run(first)
         sizes = np.bincount(np.cumsum(first) - 1, minlength=0)[np.cumsum(first) - 1] if len(rows) else place
@@ -121,7 +123,7 @@ def kept_rows(
             step[1:] = np.diff(np.floor(at[rows]))
             step[first] = np.nan
         weight = tables.parts // np.maximum(1, np.bincount(unit, minlength=len(units)))[unit]
-        kept[name] = Kept(rows, parent, unit, hashes, first, sizes - 1 - place, step, weight, misfits)
+        kept[name] = Kept(rows, parent, unit, first, sizes - 1 - place, step, weight, misfits)
         if link.key is not None:
             keys[name] = _spelled(spellings[name], table, link.key).take(pa.array(rows))
     return kept
@@ -203,15 +205,17 @@ def _hashes(
     table: pa.Table, rows: IntArray, units: pa.Array, unit: IntArray, key: bytes
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
     """The two halves of each row's hash, as numbers that compare like its bytes."""
-    texts = [_text(column) for column in table.columns]
-    contents = ["|".join(values).encode() for values in zip(*texts, strict=True)] or [b""] * (
-        int(rows.max(initial=0)) + 1
-    )
-    spelled = [f"{key.hex()}|{name.hex()}|".encode() for name in units.to_pylist()]
-    digests = bytearray()
-    for row, number in zip(rows.tolist(), unit.tolist(), strict=True):
-        digests += hashlib.md5(spelled[number] + contents[row].hex().encode(), usedforsecurity=False).digest()
-    halves = np.frombuffer(bytes(digests), dtype=">u8").reshape(-1, 2).astype(np.uint64)
+    halves = np.empty((len(rows), 2), dtype=np.uint64)
+    for begin in range(0, len(rows), AT_A_TIME):
+        some, which = rows[begin : begin + AT_A_TIME], np.unique(unit[begin : begin + AT_A_TIME], return_inverse=True)
+        texts = [_text(column.take(pa.array(some))) for column in table.columns]
+        contents = zip(*texts, strict=True) if texts else iter([()] * len(some))
+        spelled = [f"{key.hex()}|{name.hex()}|".encode() for name in units.take(pa.array(which[0])).to_pylist()]
+        digests = bytearray()
+        for number, values in zip(which[1].tolist(), contents, strict=True):
+            said = spelled[number] + "|".join(values).encode().hex().encode()
+            digests += hashlib.md5(said, usedforsecurity=False).digest()
+        halves[begin : begin + len(some)] = np.frombuffer(bytes(digests), dtype=">u8").reshape(-1, 2)
     return halves[:, 0], halves[:, 1]
 
 

@@ -223,13 +223,14 @@ class Run:
         return {"rows": rows, "seed": self.seed}
 
     def _measure_linked(self, release: Release, vault: Vault, spend: Amount) -> dict[str, int]:
-        """The same of linked tables: those that are drawn are read and weighed as the private ones were."""
+        """The same of linked tables: those of the first block are read and weighed as the private ones were."""
         assert release.schema.linked is not None
         rows = release.estimated_rows if self.rows is None else max(1, self.rows)
-        drawn = open_tables(release.sample(rows, self.seed), release.schema, bounding_key=b"")
+        units = min(rows, release.block_rows)
+        drawn = open_tables(release.sample(units, self.seed), release.schema, bounding_key=b"")
         drawn.prepare(release.encoding)
         asked = linked_distances(vault.domain, release.schema.linked, vault.columns, self.seed)
-        scale = release.model.total / (rows * release.schema.max_rows_per_person)
+        scale = release.model.total / (units * release.schema.max_rows_per_person)
         vault.quality(asked, against=CountedTables(drawn, scale), spend=spend)
         return {"rows": rows, "seed": self.seed}
 

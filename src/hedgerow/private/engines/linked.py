@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from hedgerow.coded.query import MarginalQuery, Query
 from hedgerow.errors import HedgerowError, OptionError, TableError, listing
 from hedgerow.private.bounding import fresh_key
 from hedgerow.private.engines.arrow import ArrowEngine, refuse_nested
-from hedgerow.private.engines.storage import StoredColumns
+from hedgerow.private.engines.storage import StoredColumns, stored_table
 from hedgerow.private.exact import Exact, ExactCounts, SparseCounts
 from hedgerow.private.kinship import Kept, kept_rows
 from hedgerow.private.sources.source import BATCH_ROWS, Source, by_person
@@ -29,8 +30,9 @@ from hedgerow.schema.ordered import OrderedColumn
 class LinkedEngine:
     """Linked tables in this process. Implements `hedgerow.private.engines.engine.Engine`.
 
-    The tables are read once, and the rows that stay are chosen once. They stay in memory as they were read; of their
-    codes each view has as many tables as its rows have weights, and a count is the weighted sum of theirs.
+    The tables are read once, and the rows that stay are chosen once. They are held as they were read, in memory while
+    they are few; of their codes each view has as many tables as its rows have weights, and a count is the weighted sum
+    of theirs.
     """
 
     def __init__(
@@ -100,7 +102,7 @@ class LinkedEngine:
         return Exact(query.aggregate(codes).astype(np.int64))
 
     def _load(self) -> None:
-        self._read, orders = read_tables(self._schema, self._sources)
+        self._read, orders = read_tables(self._schema, self._sources, self._memory)
         self._kept = kept_rows(self._tables, self._read, orders, self._key)
 
     def _coded(self, name: str, encoding: Encoding) -> list[tuple[int, ArrowEngine]]:
@@ -205,10 +207,10 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
 
 
 def read_tables(
-    schema: Schema, sources: Mapping[str, Source]
+    schema: Schema, sources: Mapping[str, Source], memory: int = 1 << 62
 ) -> tuple[dict[str, pa.Table], dict[str, npt.NDArray[np.float64]]]:
     """The declared columns and the ids of every table, as they were read, and where the rows of ordered ones stand, in
-    steps.
+    steps. A table of more than `memory` bytes lies in a file.
     """
     assert schema.linked is not None
     read: dict[str, pa.Table] = {}
@@ -216,17 +218,20 @@ def read_tables(
     wanted = {name: _wanted(schema, schema.linked, name) for name in schema.linked.names}
     if schema.linked.kept:
         every = list(dict.fromkeys(column for columns in wanted.values() for column in columns))
-        whole = _read_one("", sources[""], every, schema.linked.ids(schema.linked.root))
+        whole = _read_one("", sources[""], every, schema.linked.ids(schema.linked.root), memory)
     for name in schema.linked.names:
         if schema.linked.kept:
             read[name] = whole.select(wanted[name])
         else:
-            read[name] = _read_one(name, sources[name], wanted[name], schema.linked.ids(name))
+            read[name] = _read_one(name, sources[name], wanted[name], schema.linked.ids(name), memory)
         order = schema.linked.links[name].order
         if order is not None:
             column = schema.columns[f"{name}.{order}"]
             assert isinstance(column, OrderedColumn)
-            orders[name] = column.settled(_one(read[name].column(order)))[0] / pace_of(column)
+            orders[name] = np.empty(read[name].num_rows)
+            for begin in range(0, read[name].num_rows, BATCH_ROWS):
+                some = _one(read[name].column(order).slice(begin, BATCH_ROWS))
+                orders[name][begin : begin + len(some)] = column.settled(some)[0] / pace_of(column)
     return read, orders
 
 
@@ -237,14 +242,15 @@ def _wanted(schema: Schema, tables: Tables, name: str) -> list[str]:
     return list(dict.fromkeys([*declared, *tables.ids(name)]))
 
 
-def _read_one(name: str, source: Source, wanted: Sequence[str], ids: Sequence[str]) -> pa.Table:
+def _read_one(name: str, source: Source, wanted: Sequence[str], ids: Sequence[str], memory: int) -> pa.Table:
     """All rows of one table."""
     for each in ids:
         source = by_person(source, each)
-    batches = [_readable(batch, ids) for batch in source.batches(wanted)]
-    if not batches:  # of no row ids are of no type: they may be compared with any
+    batches = (_readable(batch, ids) for batch in source.batches(wanted))
+    first = next(batches, None)
+    if first is None:  # of no row ids are of no type: they may be compared with any
         return pa.table({each: pa.array([], pa.null() if each in ids else pa.string()) for each in wanted})
-    return _together(batches, name)
+    return stored_table(_alike(chain([first], batches), first.schema, name), first.schema, memory)
 
 
 def _readable(batch: pa.RecordBatch, ids: Sequence[str]) -> pa.RecordBatch:
@@ -265,9 +271,8 @@ def _own_bytes(array: pa.Array) -> pa.Array:
     return pc.cast(array, pa.binary()) if views else array
 
 
-def _together(batches: Sequence[pa.RecordBatch], name: str) -> pa.Table:
+def _alike(batches: Iterable[pa.RecordBatch], kinds: pa.Schema, name: str) -> Iterator[pa.RecordBatch]:
     """All rows of a table, whose types are the same in all of its files."""
-    kinds = batches[0].schema
     for batch in batches:
         for field, other in zip(kinds, batch.schema, strict=True):
             if field.type != other.type:
@@ -277,7 +282,7 @@ def _together(batches: Sequence[pa.RecordBatch], name: str) -> pa.Table:
                     f'the column "{field.name}" {of}is "{field.type}" in one file and "{other.type}" '
                     "in another. Hint: give it one type everywhere.",
                 )
-    return pa.Table.from_batches([batch.cast(kinds) for batch in batches])
+        yield batch.cast(kinds)
 
 
 def open_tables(

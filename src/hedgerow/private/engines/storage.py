@@ -9,11 +9,12 @@ import mmap
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from hedgerow.coded.domain import Attribute, CodedTable, Codes, Domain
 from hedgerow.errors import HedgerowError, LimitError
@@ -97,6 +98,56 @@ class StoredColumns:
         return chosen
 
 
+def stored_table(batches: Iterable[pa.RecordBatch], schema: pa.Schema, memory: int) -> pa.Table:
+    """Rows as they were read; of more than `memory` bytes in a file without a name, read where they are touched."""
+    held: list[pa.RecordBatch] = []
+    size, file = 0, None
+    for batch in batches:
+        size += batch.nbytes
+        held.append(batch)
+        if file is None and size > memory:
+            file = _TableFile(schema)
+        if file is not None:
+            file.append(held)
+            held.clear()
+    return pa.Table.from_batches(held, schema) if file is None else file.table()
+
+
+class _TableFile:
+    """Rows in Arrow's own form, in a file without a name, in the folder for temporary files (TMPDIR)."""
+
+    def __init__(self, schema: pa.Schema):
+        self._file: IO[bytes] = tempfile.TemporaryFile(prefix="hedgerow-")  # noqa: SIM115
+        self._writer = pa.ipc.new_file(self._file, schema)
+
+    def append(self, batches: Iterable[pa.RecordBatch]) -> None:
+        try:
+            for batch in batches:
+                self._writer.write_batch(batch)
+        except OSError as problem:
+            raise _no_room("a table as it was read", problem) from None
+
+    def table(self) -> pa.Table:
+        """All rows; the file is gone when nothing holds them any more."""
+        try:
+            self._writer.close()
+            self._file.flush()
+        except OSError as problem:
+            raise _no_room("a table as it was read", problem) from None
+        with self._file:
+            held = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+        return pa.ipc.open_file(pa.py_buffer(held)).read_all()
+
+
+def _no_room(what: str, problem: OSError) -> LimitError:
+    reason = (problem.strerror or "refused").lower()
+    return LimitError(
+        "no-disk-space",
+        f"{what} does not fit the folder for temporary files ({reason}). "
+        "Hint: set TMPDIR to a larger disk, or raise --max-memory.",
+    )
+
+
 class _Column:
     """One attribute's codes."""
 
@@ -158,12 +209,7 @@ class _InFile(_Column):
         try:
             self._file.write(np.ascontiguousarray(codes).data)
         except OSError as problem:
-            reason = (problem.strerror or "refused").lower()
-            raise LimitError(
-                "no-disk-space",
-                f"the coded table does not fit the folder for temporary files ({reason}). "
-                "Hint: set TMPDIR to a larger disk, or raise --max-memory.",
-            ) from None
+            raise _no_room("the coded table", problem) from None
 
     def read(self, start: int, rows: int) -> Codes:
         self._file.flush()
