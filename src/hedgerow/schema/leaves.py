@@ -27,6 +27,8 @@ from hedgerow.schema.reading import as_number, as_whole
 MOST_LEAVES = 1 << 16
 """Of one column."""
 HEAVIEST = 2**53
+GUIDES = 64
+"""A draw of one of the leaves of a cell begins in one of so many parts of it."""
 STEEPEST = 8.0
 """A tail falls with the ninth power of the distance from zero, at most."""
 
@@ -204,11 +206,19 @@ class _Kind:
         """Which cells have a step of this kind at all."""
         whole = np.add.reduceat(weight, begin[:-1])
         self._upto = np.cumsum(weight[self._leaves] / np.repeat(whole, sizes))
+        self._after = np.append(self._upto, np.inf)
+        self._guide = np.searchsorted(self._upto, np.arange(GUIDES * len(begin)) / GUIDES, side="right")
+        """For each part of a cell, the leaf at whose begin a search may start (Chen, Asau 1974)."""
 
     def leaf(self, cells: IntArray, share: FloatArray) -> IntArray:
         """The leaf of each cell below which this share of its weight lies."""
         first, last = self._begin[cells], self._begin[cells + 1] - 1
-        found = np.searchsorted(self._upto, np.append(0.0, self._upto)[first] + share, side="right")
+        upto = np.append(0.0, self._upto)[first] + share
+        found = self._guide[(upto * GUIDES).astype(np.int64)]
+        beyond = np.flatnonzero(self._after[found] <= upto)
+        while len(beyond):
+            found[beyond] += 1
+            beyond = beyond[self._after[found[beyond]] <= upto[beyond]]
         return self._leaves[np.clip(found, first, last)]
 
     def step(self, leaf: IntArray, along: FloatArray) -> IntArray:

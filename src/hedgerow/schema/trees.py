@@ -279,7 +279,13 @@ def _heads(blocks: Blocks, width: IntArray) -> IntArray:
     block, nth = counted_out(np.maximum(blocks.high // width - first + 1, 0))
     heads = (first[block] + nth) * width[block]
     after = (heads + 1)[heads < blocks.high[block]]
-    return np.unique(np.concatenate([blocks.low, heads, after]))
+    return in_order(blocks.low, heads, after)
+
+
+def in_order(*steps: IntArray) -> IntArray:
+    """Each step of several lists once, ascending."""
+    found: IntArray = np.sort(np.concatenate(steps))
+    return found[np.diff(found, prepend=found[:1] - 1) > 0]
 
 
 def counted_out(sizes: IntArray) -> tuple[IntArray, IntArray]:

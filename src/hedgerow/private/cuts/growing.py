@@ -15,7 +15,7 @@ import numpy as np
 from hedgerow.coded.domain import Counts, Domain, IntArray
 from hedgerow.coded.measurement import Measurement
 from hedgerow.coded.query import MarginalQuery
-from hedgerow.schema.trees import Block, Blocks, Tree, counted_out
+from hedgerow.schema.trees import Block, Blocks, Tree, counted_out, in_order
 
 SPLIT = 4.0
 """A part is split when its noisy count is above so many standard deviations of the noise of one count …"""
@@ -94,7 +94,7 @@ class Growing:
             if depth == 1 or self.tree.runs(blocks, depth - first) <= MOST_RUNS:
                 break
         below = self.tree.starts(blocks, depth - first) if depth > first else blocks.low
-        self._starts = np.union1d(self._blocks.low[self._front], below)
+        self._starts = in_order(self._blocks.low[self._front], below)
         self._seen = depth
         return self._starts
 

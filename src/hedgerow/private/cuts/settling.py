@@ -194,16 +194,13 @@ class _Walk:
         }
         wide = [part for part in node.parts if not (mixed and part.block.single)]
         runs = self._trimmed(self._runs(wide, whole, thins), outer, beside)
-        alone = {
-            step: count
-            for step, (count, clear) in spikes.items()
-            if not runs or self._stays(step, clear, runs, outer, beside)
-        }
+        held = _hull([beside, self._reach_of(runs)])
+        alone = {step: count for step, (count, clear) in spikes.items() if not runs or _stays(step, clear, held, outer)}
         found = [(step, step, count) for step, count in alone.items()]
         for place, run in enumerate(runs):
             if isinstance(run, Node):
                 ends = (outer[0] and place == 0, outer[1] and place == len(runs) - 1)
-                found += self.block(run, ends, _hull([beside, *map(self._ends, runs[:place] + runs[place + 1 :])]))
+                found += self.block(run, ends, _hull([beside, self._reach_of(runs[:place] + runs[place + 1 :])]))
             elif run.clear > HELD:
                 found += self._leaves(run, {head.block.low for head in heads}, alone)
         return sorted(found) or [(node.block.low, node.block.high, self._count[id(node)])]
@@ -246,13 +243,9 @@ class _Walk:
                 last, held = place, _hull([held, self._ends(runs[place])])
         return runs[first : last + 1]
 
-    def _stays(
-        self, step: int, clear: float, runs: Sequence[_Even | Node], outer: tuple[bool, bool], beside: Ends
-    ) -> bool:
-        """Whether a round number may lie there: beyond what is held it has to be as clear as a run."""
-        held = _hull([beside, *map(self._ends, runs)])
-        beyond = (outer[0] and step < held[0]) or (outer[1] and step > held[1])
-        return not beyond or clear > _needed((step, step), held)
+    def _reach_of(self, runs: Sequence[_Even | Node]) -> Ends:
+        """From where to where some runs reach, which stand in their order."""
+        return (self._ends(runs[0])[0], self._ends(runs[-1])[1]) if runs else ()
 
     def _ends(self, run: _Even | Node) -> Ends:
         """From where to where a run reaches; of a block that was looked into, as far as rows lie there beyond doubt."""
@@ -291,6 +284,12 @@ def _told_apart(run: list[_Even]) -> list[_Even]:
         for beside in range(max(place - 1, 0), min(place + 1, len(apart))):
             apart[beside] = run[beside].apart(run[beside + 1])
     return run
+
+
+def _stays(step: int, clear: float, held: Ends, outer: tuple[bool, bool]) -> bool:
+    """Whether a round number may lie there: beyond what is held it has to be as clear as a run."""
+    beyond = (outer[0] and step < held[0]) or (outer[1] and step > held[1])
+    return not beyond or clear > _needed((step, step), held)
 
 
 def _needed(beyond: Ends, held: Ends) -> float:
