@@ -1,7 +1,8 @@
 """What counting on a cluster costs, and what it would cost where nobody has counted yet.
 
     python -m bench.cluster points     one session, tables of several sizes: CPU seconds to get ready and to count
-    python -m bench.cluster workers    one and two workers of their own: CPU seconds of the busiest one
+    python -m bench.cluster workers    one and two workers of their own: where CPU seconds go, and how busy each was;
+                                       beside it one and two plain processes that count the same
     python -m bench.cluster large      100 million rows from Spark, with the peak memory of every process
     python -m bench.cluster rows_out   rows drawn here and by Spark's workers
 
@@ -16,8 +17,10 @@ from __future__ import annotations
 import json
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -42,6 +45,9 @@ SIZES = (
 """Rows, columns, values of each."""
 PAIRS = (4, 16, 45)
 LARGE = 100_000_000
+WORKED_ROWS = 12_000_000
+WARMING, WARM, ALONE = 3, 3, 3
+"""Rounds with two workers that nobody counts, those that are counted, and those of a plain process."""
 ROWS_PER_TASK = 10_000_000
 FITS = 2000
 TIMES = 3
@@ -60,14 +66,18 @@ def write(folder: str, rows: int, columns: int, values: int) -> None:
     import pyarrow.parquet as pq
 
     rng = np.random.default_rng(0)
-    before = rng.integers(0, values, rows, dtype=np.int32)
-    table = {}
-    for index in range(columns):
-        fresh = rng.integers(0, values, rows, dtype=np.int32)
-        before = np.where(rng.integers(0, 2, rows, dtype=np.uint8) == 0, before, fresh)
-        table[f"c{index}"] = before
     Path(folder).mkdir()
-    pq.write_table(pa.table(table), f"{folder}/rows.parquet", row_group_size=1 << 18)
+    names = [f"c{index}" for index in range(columns)]
+    with pq.ParquetWriter(f"{folder}/rows.parquet", pa.schema([(name, pa.int32()) for name in names])) as writer:
+        for begin in range(0, rows, 1 << 18):
+            some = min(1 << 18, rows - begin)
+            before = rng.integers(0, values, some, dtype=np.int32)
+            table = {}
+            for name in names:
+                fresh = rng.integers(0, values, some, dtype=np.int32)
+                before = np.where(rng.integers(0, 2, some, dtype=np.uint8) == 0, before, fresh)
+                table[name] = before
+            writer.write_table(pa.table(table))
 
 
 def opened(folder: str, arguments: str) -> Any:
@@ -119,29 +129,112 @@ def queries_of(domain: Any, pairs: int) -> list[Any]:
     return [MarginalQuery(domain, pair) for pair in every[:: len(every) // pairs][:pairs]]
 
 
-def workers(number: int, rows: int = 4_000_000) -> dict[str, Any]:
-    """CPU seconds of this process with Spark's driver, and of the busiest worker with its Python, once all is warm."""
+def workers(number: int, rows: int = WORKED_ROWS) -> dict[str, Any]:
+    """CPU seconds of every part by step, in the first round and in warm ones, and what Spark says of each worker."""
     with tempfile.TemporaryDirectory(prefix="hedgerow-bench-") as folder:
         write(f"{folder}/table", rows, 20, 10)
-        several = "--conf spark.sql.files.maxPartitionBytes=4m"  # as many tasks for one worker as for two
-        engine = opened(f"{folder}/table", f"--master local-cluster[{number},1,1024] {several}")
+        several = "--conf spark.sql.files.maxPartitionBytes=8m"  # as many tasks for one worker as for two
+        engine = opened(f"{folder}/table", f"--master local-cluster[{number},1,1536] {several}")
         encoding = schema_of(20, 10).encoding()
-        queries = queries_of(encoding.domain, 45)
-        once(engine, encoding, queries)
-        executors = family("CoarseGrainedExecutorBackend")
-        before = {each: seconds_of(family(root=each)) for each in executors}
-        all_before = seconds_of(family())
-        once(engine, encoding, queries)
-        spent = {each: seconds_of(family(root=each)) - before[each] for each in executors}
-        driver = seconds_of(family()) - all_before - sum(spent.values())
-        return {"driver": driver, "busiest": max(spent.values()), "workers": len(executors)}
+        queries = worked(encoding.domain)
+        rounds = []
+        for _ in range(1 + WARMING + WARM):
+            spent = {}
+            for step, job in (
+                ("ready", lambda: engine.prepare(encoding)),
+                ("count", lambda: counted(engine, queries)),
+            ):
+                before = _parts(engine)
+                job()
+                spent[step] = _between(before, _parts(engine))
+            rounds.append(spent)
+        warm = {step: _summed([each[step] for each in rounds[1 + WARMING :]]) for step in ("ready", "count")}
+        return {"rows": rows, "tasks": engine._counting._tasks, "first": rounds[0], "warm": warm}
 
 
-def once(engine: Any, encoding: Any, queries: list[Any]) -> None:
+def worked(domain: Any) -> list[Any]:
+    """All pairs, and as many triples."""
+    from hedgerow.coded.query import MarginalQuery
+
+    pairs, triples = list(domain.marginals(2)), list(domain.marginals(3))
+    return [MarginalQuery(domain, each) for each in (*pairs, *triples[:: len(triples) // len(pairs)][: len(pairs)])]
+
+
+def counted(engine: Any, queries: list[Any]) -> None:
+    for _ in engine.count(queries):
+        pass
+
+
+def _parts(engine: Any) -> dict[str, Any]:
+    """Seconds so far: CPU of this process and of the driver's Java, of each worker's Java and Python; of its tasks."""
+    executors = sorted(family("CoarseGrainedExecutorBackend"))
+    each = {str(number): seconds_of(family(root=pid)) for number, pid in enumerate(executors)}
+    java = {str(number): seconds_of({pid}) for number, pid in enumerate(executors)}
+    own = seconds_of({os.getpid()})
+    told = engine._database._session.sparkContext._jsc.sc().statusStore().executorList(True)
+    summaries = [told.apply(number) for number in range(told.size())]
+    busy = {one.id(): one.totalDuration() / 1000 for one in summaries if one.id() != "driver"}
+    return {
+        "here": {"0": own},
+        "driver": {"0": seconds_of(family()) - own - sum(each.values())},
+        "java": java,
+        "python": {number: spent - java[number] for number, spent in each.items()},
+        "busy": busy,
+        "wall": {"0": time.monotonic()},
+    }
+
+
+def _between(before: dict[str, Any], after: dict[str, Any]) -> dict[str, list[float]]:
+    return {name: [each - before[name].get(key, 0.0) for key, each in after[name].items()] for name in after}
+
+
+def _summed(rounds: list[dict[str, list[float]]]) -> dict[str, list[float]]:
+    return {name: [sum(each) for each in zip(*(one[name] for one in rounds), strict=True)] for name in rounds[0]}
+
+
+def alone(processes: int, rows: int = WORKED_ROWS) -> dict[str, Any]:
+    """Plain processes side by side, each with all the rows: what one takes, and what two of them get done."""
+    with tempfile.TemporaryDirectory(prefix="hedgerow-bench-") as folder:
+        write(f"{folder}/table", rows, 20, 10)
+        call = f"from bench.cluster import *; print(json.dumps(one_alone({folder + '/table'!r})))"
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        begun = [
+            subprocess.Popen(
+                [sys.executable, "-c", call], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+            )
+            for _ in range(processes)
+        ]
+        for each in begun:  # all are ready before one of them counts
+            assert each.stdout is not None
+            each.stdout.readline()
+        for each in begun:
+            assert each.stdin is not None
+            each.stdin.write(b"go\n")
+            each.stdin.flush()
+        return {"each": [json.loads(each.communicate()[0]) for each in begun]}
+
+
+def one_alone(table: str) -> dict[str, float]:
+    """CPU seconds to get ready once and to count in warm rounds, and the time that passed while it counted."""
+    from hedgerow.private.engines import open_engine
+
+    engine: Any = open_engine(table, memory=4 << 30)
+    encoding = schema_of(20, 10).encoding()
+    begin = time.process_time()
     engine.prepare(encoding)
-    for _ in range(4):
-        for _ in engine.count(queries):
-            pass
+    ready = time.process_time() - begin
+    queries = worked(encoding.domain)
+    counted(engine, queries)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    began, begin = time.monotonic(), time.process_time()
+    for _ in range(ALONE):
+        counted(engine, queries)
+    return {
+        "ready": ready,
+        "count": (time.process_time() - begin) / ALONE,
+        "wall": (time.monotonic() - began) / ALONE,
+    }
 
 
 def large(rows: int = LARGE) -> dict[str, Any]:
@@ -294,7 +387,8 @@ def run(wanted: tuple[str, ...] = ("points", "workers", "large", "rows_out")) ->
     KEPT.parent.mkdir(exist_ok=True)
     for what in wanted:
         if what == "workers":
-            found["workers"] = [needed(in_a_process("bench.cluster", "workers", number)) for number in (1, 2)]
+            for name in ("workers", "alone"):
+                found[name] = [needed(in_a_process("bench.cluster", name, number)) for number in (1, 2)]
         else:
             found |= {what: needed(in_a_process("bench.cluster", what))}
         if what == "points":
@@ -308,10 +402,54 @@ def write_page(found: dict[str, Any]) -> None:
     """The sections of docs/use/scale.md that follow from what was measured."""
     if "points" in found:
         fill("use/scale.md", "cluster", _model_section(found))
+    if "workers" in found:
+        fill("use/scale.md", "workers", _workers_section(found))
     if "large" in found:
         fill("use/scale.md", "large", _large_section(found["large"]))
     if "rows_out" in found:
         fill("use/scale.md", "rows out", _rows_section(found["rows_out"]))
+
+
+def _workers_section(found: dict[str, Any]) -> str:
+    pair, plain = found["workers"], [each["each"] for each in found["alone"]]
+    lines = [
+        "| CPU s | driver | busiest worker: Java | its Python | longest way | our code | busy, s | passed, s |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    faster: dict[tuple[str, str], float] = {}
+    for step, told in (("ready", "ready"), ("count", "all pairs, 190 triples")):
+        for when, rounds in (("first", 1), ("warm", WARM)):
+            ways = []
+            for number, one in enumerate(pair):
+                spent = {name: [each / rounds for each in values] for name, values in one[when][step].items()}
+                driver = spent["here"][0] + spent["driver"][0]
+                java, python = max(zip(spent["java"], spent["python"], strict=True), key=sum)
+                ways.append((driver + java + python, java + python))
+                ours = plain[0][0][step] / (number + 1)
+                cells = [driver, java, python, ways[-1][0], ours, max(spent["busy"]), spent["wall"][0]]
+                figures = " | ".join(f"{cell:.2g}" if cell < 10 else f"{cell:.0f}" for cell in cells)
+                lines.append(f"| {told}, {when}, {number + 1} worker{'s' * number} | {figures} |")
+            faster[when, step], faster[f"{when} workers", step] = (one / two for one, two in zip(*ways, strict=True))
+    ready, count = ({when: each for (when, its), each in faster.items() if its == step} for step in ("ready", "count"))
+    once, twice = plain[0][0], plain[1]
+    more = max(each["count"] for each in twice) / once["count"]
+    got = sum(once["wall"] / each["wall"] for each in twice)
+    return "\n\n".join(
+        (
+            f"{pair[0]['rows']:,} rows × 20 columns in {pair[0]['tasks']} tasks, worker processes of their own with a "
+            f"core each; *first* is the first\nround of a session, *warm* the mean of {WARM} rounds after "
+            f"{WARMING + 1} others. *Our code* is what the embedded engine takes for the same\nrows, divided by the "
+            "number of workers; *busy* is what Spark says of the busiest worker's tasks, *passed* what a clock\nsays, "
+            "while other programs used this machine's two cores as well.",
+            "\n".join(lines),
+            f"By CPU seconds on the longest way (all of the driver, then the busiest worker) two workers are "
+            f"{ready['warm']:.2f} times as fast\nas one to be ready and {count['warm']:.2f} times to count, once warm; "
+            f"in the first round {ready['first']:.2f} and {count['first']:.2f}, when every Java compiles\nfor itself. "
+            f"Of the workers alone, warm: {ready['warm workers']:.2f} and {count['warm workers']:.2f}.",
+            f"The machine itself: of two plain processes that count the same rows side by side, without Spark, each "
+            f"takes {more:.2f} times\nthe CPU seconds of one alone; by the clock they got {got:.2f} times as much done.",
+        )
+    )
 
 
 def _large_section(large: dict[str, Any]) -> str:
@@ -374,14 +512,6 @@ def _model_section(found: dict[str, Any]) -> str:
             f"{plan['between_gb']:,.1f} GB |".replace("1e+09", "10⁹").replace("1e+10", "10¹⁰")
         )
     parts.append("\n".join(table))
-    if "workers" in found:
-        one, two = found["workers"]
-        times = (one["driver"] + one["busiest"]) / (two["driver"] + two["busiest"])
-        parts.append(
-            f"Two workers instead of one: the CPU seconds on the longest way (driver and busiest worker) went from "
-            f"{one['driver'] + one['busiest']:.1f} to\n{two['driver'] + two['busiest']:.1f}, {times:.2f} times as "
-            "fast (4,000,000 × 20, once warm; worker processes of their own)."
-        )
     return "\n\n".join(parts)
 
 
