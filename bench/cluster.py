@@ -5,6 +5,7 @@
                                        beside it one and two plain processes that count the same
     python -m bench.cluster large      100 million rows from Spark, with the peak memory of every process
     python -m bench.cluster rows_out   rows drawn here and by Spark's workers
+    python -m bench.cluster disk       what it costs that what Spark puts on disk is encrypted
 
 What was measured is kept in build/cluster.json, from which the sections of docs/use/scale.md are written. The model has
 a price for each task (with its part of the job), for each row with and without its columns, for each marginal of a row,
@@ -45,6 +46,7 @@ SIZES = (
 """Rows, columns, values of each."""
 PAIRS = (4, 16, 45)
 LARGE = 100_000_000
+EVERYTHING = ("points", "workers", "large", "rows_out", "disk")
 WORKED_ROWS = 12_000_000
 WARMING, WARM, ALONE = 3, 3, 3
 """Rounds with two workers that nobody counts, those that are counted, and those of a plain process."""
@@ -288,6 +290,33 @@ def rows_out(rows: int = 2 << 20) -> dict[str, Any]:
     return found
 
 
+def disk(encrypted: bool, rows: int = 4_000_000) -> dict[str, float]:
+    """CPU seconds to bring rows of persons together, which go to disk on their way, and to count blocks on disk."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from hedgerow.schema import Schema
+
+    with tempfile.TemporaryDirectory(prefix="hedgerow-bench-") as folder:
+        write(f"{folder}/table", rows, 20, 10)
+        ids = np.random.default_rng(1).integers(0, rows // 2, rows)
+        table = pq.read_table(f"{folder}/table").append_column("id", pa.array(ids))
+        pq.write_table(table, f"{folder}/table/rows.parquet", row_group_size=1 << 18)
+        little = "--conf spark.memory.fraction=0.05 --conf spark.sql.shuffle.partitions=4"
+        said = f"--conf spark.io.encryption.enabled={str(encrypted).lower()}"
+        engine = opened(f"{folder}/table", f"--master local[1] {little} {said}")
+        columns = "".join(f"  c{i}: {{type: code, size: 10}}\n" for i in range(20))
+        encoding = Schema.parse(f"person: id\nmax_rows_per_person: 2\ncolumns:\n{columns}").encoding()
+        queries = queries_of(encoding.domain, 45)
+        found: dict[str, list[float]] = {"ready": [], "count": []}
+        for _ in range(1 + TIMES):
+            for step, job in (("ready", lambda: engine.prepare(encoding)), ("count", lambda: counted(engine, queries))):
+                begin = seconds_of(family())
+                job()
+                found[step].append(seconds_of(family()) - begin)
+        return {step: statistics.median(spent[1:]) for step, spent in found.items()}
+
+
 def _note(peaks: dict[str, float]) -> None:
     """The most memory that each kind of process has held so far."""
     for process in family():
@@ -381,7 +410,7 @@ def kept() -> dict[str, Any]:
     return found
 
 
-def run(wanted: tuple[str, ...] = ("points", "workers", "large", "rows_out")) -> list[dict[str, Any]]:
+def run(wanted: tuple[str, ...] = EVERYTHING) -> list[dict[str, Any]]:
     """Measure what is asked for and write the page."""
     found = kept()
     KEPT.parent.mkdir(exist_ok=True)
@@ -389,6 +418,8 @@ def run(wanted: tuple[str, ...] = ("points", "workers", "large", "rows_out")) ->
         if what == "workers":
             for name in ("workers", "alone"):
                 found[name] = [needed(in_a_process("bench.cluster", name, number)) for number in (1, 2)]
+        elif what == "disk":
+            found[what] = [needed(in_a_process("bench.cluster", what, encrypted)) for encrypted in (False, True)]
         else:
             found |= {what: needed(in_a_process("bench.cluster", what))}
         if what == "points":
@@ -406,6 +437,8 @@ def write_page(found: dict[str, Any]) -> None:
         fill("use/scale.md", "workers", _workers_section(found))
     if "large" in found:
         fill("use/scale.md", "large", _large_section(found["large"]))
+    if "disk" in found:
+        fill("use/scale.md", "disk", _disk_section(found["disk"]))
     if "rows_out" in found:
         fill("use/scale.md", "rows out", _rows_section(found["rows_out"]))
 
@@ -447,7 +480,8 @@ def _workers_section(found: dict[str, Any]) -> str:
             f"in the first round {ready['first']:.2f} and {count['first']:.2f}, when every Java compiles\nfor itself. "
             f"Of the workers alone, warm: {ready['warm workers']:.2f} and {count['warm workers']:.2f}.",
             f"The machine itself: of two plain processes that count the same rows side by side, without Spark, each "
-            f"takes {more:.2f} times\nthe CPU seconds of one alone; by the clock they got {got:.2f} times as much done.",
+            f"takes {more:.2f} times\nthe CPU seconds of one alone; a clock says that they got {got:.2f} times as much "
+            "done.",
         )
     )
 
@@ -458,6 +492,15 @@ def _large_section(large: dict[str, Any]) -> str:
         f"1 GB, `--max-memory` 4 GB,\ncoded rows there): {large['cpu_s']:.0f} CPU seconds of all processes, start "
         f"included; at most {large['peak_mb_here']:,.0f} MB here,\n{large['peak_mb_java']:,.0f} MB in Java and "
         f"{large['peak_mb_python']:,.0f} MB in a worker's Python."
+    )
+
+
+def _disk_section(found: list[dict[str, float]]) -> str:
+    plain, hidden = found
+    return (
+        f"Of 4,000,000 rows × 20 columns of persons with two rows each: {plain['ready']:.1f} CPU seconds without "
+        f"encryption and\n{hidden['ready']:.1f} with it to bring them together and code them; to count 45 pairs, most "
+        f"blocks on disk, {plain['count']:.2f} and {hidden['count']:.2f}\n(Spark on one core, medians of {TIMES})."
     )
 
 
@@ -516,4 +559,4 @@ def _model_section(found: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    run(tuple(sys.argv[1:]) or ("points", "workers", "large", "rows_out"))
+    run(tuple(sys.argv[1:]) or EVERYTHING)

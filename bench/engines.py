@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from bench.pages import refill
+from bench.pages import fill, refill
 from bench.process import in_a_process, needed
 
 ROWS = 10_000_000
@@ -83,11 +83,13 @@ def measure(place: str, folder: str) -> dict[str, float]:
     engine.prepare(encoding)
     prepared = _seconds()
     spent: dict[str, list[float]] = {}
+    compiling = [_compiling(engine)]
     for number in range(1 if place == SLOW else ROUNDS):
         for name, degree in (("pair", 2), ("triple", 3)):
             every = list(encoding.domain.marginals(degree))
             some = every[number :: (len(every) - ROUNDS) // MARGINALS][:MARGINALS]
             spent.setdefault(name, []).append(_asked(engine, [MarginalQuery(encoding.domain, one) for one in some]))
+            compiling.append(_compiling(engine))
         pairs = [MarginalQuery(encoding.domain, pair) for pair in encoding.domain.marginals(2)]
         spent.setdefault("together", []).append(_asked(engine, pairs))
         spent.setdefault("total", []).append(_asked(engine, [total_query(encoding.domain)]))
@@ -97,7 +99,17 @@ def measure(place: str, folder: str) -> dict[str, float]:
         "prepare": prepared - started,
         **{name: 1e3 * statistics.median(each) / asked[name] for name, each in spent.items()},
         "first": 1e3 * spent["pair"][0] / MARGINALS,
+        "compiling": 1e3 * (compiling[1] - compiling[0]) / MARGINALS,
     }
+
+
+def _compiling(engine: Any) -> float:
+    """Seconds that Spark's Java has compiled so far."""
+    session = getattr(getattr(engine, "_database", None), "_session", None)
+    if session is None:
+        return 0.0
+    factory = session._jvm.java.lang.management.ManagementFactory
+    return float(factory.getCompilationMXBean().getTotalCompilationTime()) / 1e3
 
 
 def _asked(engine: Any, queries: list[Any]) -> float:
@@ -175,6 +187,7 @@ def run(places: tuple[str, ...] = PLACES) -> list[dict[str, Any]]:
                 print("Spark is left out: it needs Java and pyspark")
                 continue
             figures = needed(in_a_process("bench.engines", "measure", place, folder))
+            compiling = figures.pop("compiling")
             unit = unit or dict(figures)
             lines.append(
                 {
@@ -184,6 +197,7 @@ def run(places: tuple[str, ...] = PLACES) -> list[dict[str, Any]]:
                     "prepare_cpu_s": figures["prepare"],
                     "cpu_ms_per_pair": figures["pair"],
                     "cpu_ms_per_pair_first": figures.pop("first"),
+                    "compiling_ms_per_pair_first": compiling,
                     "cpu_ms_per_triple": figures["triple"],
                     "cpu_ms_per_pair_of_all": figures["together"],
                     "cpu_ms_to_count_the_rows": figures.pop("total"),
@@ -193,7 +207,14 @@ def run(places: tuple[str, ...] = PLACES) -> list[dict[str, Any]]:
             print(lines[-1], file=sys.stderr, flush=True)
     if rows == ROWS:
         refill("use/scale.md", "engines", {line["what"]: _line(line) for line in lines})
+        said = [_first(line) for line in lines if line["compiling_ms_per_pair_first"]]
+        fill("use/scale.md", "first", "\n".join(said)) if said else None
     return lines
+
+
+def _first(line: dict[str, Any]) -> str:
+    whole, compiling = line["cpu_ms_per_pair_first"], line["compiling_ms_per_pair_first"]
+    return f"{line['what']}: a pair takes {whole:,.2g} CPU ms the first time; {compiling:,.2g} of them Java spends compiling."
 
 
 def _line(line: dict[str, Any]) -> str:

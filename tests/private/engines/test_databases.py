@@ -566,10 +566,10 @@ sys.stdin.read()
 """
 
 
-def holding(url, folder):
+def holding(url, folder, schema=PEOPLE):
     """A process that holds a table's coded rows until its input ends; all that it leaves is in the folder."""
     process = subprocess.Popen(
-        [sys.executable, "-c", HOLDING, url, PEOPLE],
+        [sys.executable, "-c", HOLDING, url, schema],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -636,6 +636,24 @@ def test_a_killed_run_leaves_no_block_of_rows_after_the_next_start_of_spark(tmp_
     process.communicate()
     assert process.returncode == 0
     assert not list(left.iterdir())
+
+
+@pytest.mark.parametrize("said", ["", "spark.io.encryption.enabled=false"])
+def test_rows_that_a_session_of_ours_puts_on_disk_cannot_be_read(tmp_path, monkeypatch, said):
+    """Unless somebody says that they need not be: the same search finds them then."""
+    spark_or_skip()
+    plain = {"spark.shuffle.compress": "false", "spark.sql.shuffle.partitions": "2"}
+    settings = [f"{key}={value}" for key, value in {**SPARK_ON_ONE_CORE, **plain}.items()]
+    words = " ".join(f"--conf {each}" for each in (*settings, said) if each)
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"{words} pyspark-shell")
+    table, left = tmp_path / "people.parquet", tmp_path / "left"
+    pq.write_table(people().append_column("id", [[f"{CANARY}-{row}" for row in range(200)]]), table)
+    left.mkdir()
+    process = holding(f"spark://{table}", left, f"person: id\n{PEOPLE}")
+    kill(process)
+    held = [path.read_bytes() for path in left.rglob("blockmgr-*/**/*") if path.is_file()]
+    assert sum(map(len, held)) > 200 * len(CANARY)
+    assert any(CANARY.encode() in each for each in held) == bool(said)
 
 
 @pytest.mark.engines

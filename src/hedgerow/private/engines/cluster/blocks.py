@@ -21,6 +21,7 @@ import pyarrow as pa
 from hedgerow import errors
 from hedgerow.coded.domain import Codes, Domain, IntArray
 from hedgerow.errors import INTERNAL, HedgerowError, TableError, place_of
+from hedgerow.private.engines.sql.drivers import failed
 from hedgerow.private.engines.storage import refuse_strange
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
@@ -177,5 +178,5 @@ def refuse_faults(faults: Iterable[str | None], what: str) -> None:
         if fault is not None:
             kind, code, said = json.loads(fault)
             if code == "database-failed":
-                said = f"{what} cannot be used: {said}. Nothing was changed there."
+                raise failed(what, said)
             raise getattr(errors, kind)(code, said)

@@ -10,14 +10,15 @@ from __future__ import annotations
 import datetime
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import ibis
 import pyarrow as pa
 from ibis.common.exceptions import IbisError, TableNotFound
 
-from hedgerow.errors import HedgerowError, TableError
+from hedgerow.errors import TableError
+from hedgerow.private.engines.sql.drivers import in_our_words
 from hedgerow.private.identity import unnamable
 from hedgerow.private.sources.source import BATCH_ROWS, Source, unique_names, wanted_columns
 
@@ -146,26 +147,17 @@ class Database:
         with self.asking():
             self._backend.drop_table(held.get_name(), force=True)
 
-    @contextmanager
-    def asking(self) -> Iterator[None]:
-        """Turns what a driver raises into a sentence of ours."""
-        try:
-            yield
-        except HedgerowError:
-            raise
-        except Exception as error:
-            reason = self._reason(error)
-            if reason is None and isinstance(error, TableNotFound):
-                reason = "there is no such table, or it may not be seen"
-            if reason is None and isinstance(error, IbisError):
-                reason = "something was asked that it cannot do"
-            if reason is None and isinstance(error, pa.ArrowException | ArithmeticError | ValueError):
-                reason = "it holds a value that no program here can hold"
-            if reason is None:
-                raise
-            raise TableError(
-                "database-failed", f"{self.what} cannot be used: {reason}. Nothing was changed there."
-            ) from None
+    def asking(self) -> AbstractContextManager[None]:
+        """What the driver raises inside, or what asks it for us, becomes a sentence of ours."""
+        return in_our_words(self.what, self._why)
+
+    def _why(self, error: Exception) -> str | None:
+        reason = self._reason(error)
+        if reason is None and isinstance(error, TableNotFound):
+            return "there is no such table, or it may not be seen"
+        if reason is None and isinstance(error, IbisError):
+            return "something was asked that it cannot do"
+        return reason
 
     def _next_name(self) -> str:
         """No two sessions share a name, also where they can see each other's tables."""

@@ -8,13 +8,14 @@ In the column that names a person values stay what they are, since 7 and "7" may
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from hedgerow.errors import HedgerowError, OptionError, TableError
+from hedgerow.errors import OptionError, TableError
 from hedgerow.private.engines.arrow import ArrowEngine
+from hedgerow.private.engines.sql.drivers import in_our_words
 from hedgerow.private.identity import spelled_objects
 from hedgerow.private.sources.source import unique_names, wanted_columns
 from hedgerow.schema import Encoding
@@ -97,22 +98,9 @@ class RowsOnly:
             "are written differently. Hint: give a view in which it is plain text that is written in one way.",
         )
 
-    @contextmanager
-    def asking(self) -> Iterator[None]:
-        """Turns what a driver raises, which may quote rows, into a sentence of ours."""
-        try:
-            yield
-        except HedgerowError:
-            raise
-        except Exception as error:
-            reason = self._reason(error)
-            if reason is None and isinstance(error, pa.ArrowException | ArithmeticError | ValueError):
-                reason = "it holds a value that no program here can hold"
-            if reason is None:
-                raise
-            raise TableError(
-                "database-failed", f"{self.what} cannot be used: {reason}. Nothing was changed there."
-            ) from None
+    def asking(self) -> AbstractContextManager[None]:
+        """What the driver raises inside becomes a sentence of ours."""
+        return in_our_words(self.what, self._reason)
 
 
 class _ByPerson:

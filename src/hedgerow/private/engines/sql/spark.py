@@ -255,12 +255,14 @@ def _quiet_session() -> Any:
     """A session that says nothing: what Spark logs may quote rows.
 
     What it puts on this machine's disk goes to a folder of our own, unless its configuration names one: Spark's are
-    open to everyone, and stay behind when Java is killed.
+    open to everyone, and stay behind when Java is killed. There and on workers it is encrypted, with a key that is in
+    memory alone, unless its configuration says otherwise.
     """
     builder = SparkSession.builder.appName("hedgerow")
     if "SPARK_REMOTE" not in os.environ:
         SparkContext._ensure_initialized()  # Java reads spark-defaults.conf, which comes first
         conf = SparkConf().setIfMissing("spark.local.dir", str(_spill().path))
+        conf.setIfMissing("spark.io.encryption.enabled", "true")
         conf.set("spark.ui.showConsoleProgress", "false")  # which pyspark's own start turns on
         builder = builder.config(conf=conf)
         if (conf.get("spark.master") or "local").startswith("local") and not conf.contains("spark.pyspark.python"):
