@@ -83,13 +83,13 @@ def measure(place: str, folder: str) -> dict[str, float]:
     engine.prepare(encoding)
     prepared = _seconds()
     spent: dict[str, list[float]] = {}
-    compiling = [_compiling(engine)]
+    compiled = [compiling(engine)]
     for number in range(1 if place == SLOW else ROUNDS):
         for name, degree in (("pair", 2), ("triple", 3)):
             every = list(encoding.domain.marginals(degree))
             some = every[number :: (len(every) - ROUNDS) // MARGINALS][:MARGINALS]
             spent.setdefault(name, []).append(_asked(engine, [MarginalQuery(encoding.domain, one) for one in some]))
-            compiling.append(_compiling(engine))
+            compiled.append(compiling(engine))
         pairs = [MarginalQuery(encoding.domain, pair) for pair in encoding.domain.marginals(2)]
         spent.setdefault("together", []).append(_asked(engine, pairs))
         spent.setdefault("total", []).append(_asked(engine, [total_query(encoding.domain)]))
@@ -99,11 +99,11 @@ def measure(place: str, folder: str) -> dict[str, float]:
         "prepare": prepared - started,
         **{name: 1e3 * statistics.median(each) / asked[name] for name, each in spent.items()},
         "first": 1e3 * spent["pair"][0] / MARGINALS,
-        "compiling": 1e3 * (compiling[1] - compiling[0]) / MARGINALS,
+        "compiling": 1e3 * (compiled[1] - compiled[0]) / MARGINALS,
     }
 
 
-def _compiling(engine: Any) -> float:
+def compiling(engine: Any) -> float:
     """Seconds that Spark's Java has compiled so far."""
     session = getattr(getattr(engine, "_database", None), "_session", None)
     if session is None:
@@ -187,7 +187,7 @@ def run(places: tuple[str, ...] = PLACES) -> list[dict[str, Any]]:
                 print("Spark is left out: it needs Java and pyspark")
                 continue
             figures = needed(in_a_process("bench.engines", "measure", place, folder))
-            compiling = figures.pop("compiling")
+            compiled = figures.pop("compiling")
             unit = unit or dict(figures)
             lines.append(
                 {
@@ -197,7 +197,7 @@ def run(places: tuple[str, ...] = PLACES) -> list[dict[str, Any]]:
                     "prepare_cpu_s": figures["prepare"],
                     "cpu_ms_per_pair": figures["pair"],
                     "cpu_ms_per_pair_first": figures.pop("first"),
-                    "compiling_ms_per_pair_first": compiling,
+                    "compiling_ms_per_pair_first": compiled,
                     "cpu_ms_per_triple": figures["triple"],
                     "cpu_ms_per_pair_of_all": figures["together"],
                     "cpu_ms_to_count_the_rows": figures.pop("total"),
@@ -213,8 +213,8 @@ def run(places: tuple[str, ...] = PLACES) -> list[dict[str, Any]]:
 
 
 def _first(line: dict[str, Any]) -> str:
-    whole, compiling = line["cpu_ms_per_pair_first"], line["compiling_ms_per_pair_first"]
-    return f"{line['what']}: a pair takes {whole:,.2g} CPU ms the first time; {compiling:,.2g} of them Java spends compiling."
+    whole, compiled = line["cpu_ms_per_pair_first"], line["compiling_ms_per_pair_first"]
+    return f"{line['what']}: of {whole:,.2g} CPU ms that a pair takes the first time Java compiles for {compiled:,.2g}."
 
 
 def _line(line: dict[str, Any]) -> str:
