@@ -16,6 +16,8 @@ import pytest
 import hedgerow as hr
 from hedgerow.audit import check_engine
 from hedgerow.private.engines import open_engine
+from hedgerow.private.engines.arrow import ArrowEngine
+from hedgerow.private.ledger import Ledger
 from hedgerow.private.sources import lakes
 from hedgerow.private.sources.sameness import same_table
 from hedgerow.private.sources.source import dataset_name, header_of, open_source
@@ -92,6 +94,44 @@ def test_a_delta_table_is_what_its_log_says(tmp_path):
     assert header_of(str(tmp_path / "people")) == ("name", "age")
     assert rows_of(str(tmp_path / "people")) == HELD
     assert rows_of(tmp_path / "people", ["age"]) == Counter((age,) for _, age in HELD)
+
+
+def test_nothing_is_written_to_a_lake(tmp_path):
+    changed_delta(tmp_path / "delta")
+    described = changed_iceberg(tmp_path / "iceberg").metadata_location.removeprefix("file://")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    for table in (tmp_path / "delta", described):
+        assert rows_of(table) == HELD
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_a_lake_that_is_cleaned_up_in_the_middle_of_a_run_leaves_the_charge_and_a_run_to_go_on_with(
+    tmp_path, monkeypatch
+):
+    """A version is read to its end, or the run ends; what was paid for is gone on with."""
+    costs = pa.table({"cost": np.round(np.random.default_rng(1).gamma(2, 500, 300), 2)})
+    delta(tmp_path / "costs", costs)
+    schema = Schema.parse("dataset: people\ncolumns: {cost: {type: number, min: 0, max: 1000000, decimals: 2}}\n")
+    Ledger.create(tmp_path / "l", "people", hr.Budget(2.0, 1e-8))
+    prepare, passes = ArrowEngine.prepare, []
+
+    def cleaned(engine, encoding):
+        passes.append(encoding)
+        if len(passes) == 2:
+            (old,) = (tmp_path / "costs").glob("*.parquet")
+            delta(tmp_path / "costs", costs, mode="overwrite")
+            old.unlink()
+        return prepare(engine, encoding)
+
+    given = {"ledger": tmp_path / "l", "journal": tmp_path / "paid"}
+    with monkeypatch.context() as patched:
+        patched.setattr(ArrowEngine, "prepare", cleaned)
+        with refused("unreadable-table", "stays charged"):
+            hr.synthesize(tmp_path / "costs", schema, hr.Budget(1.0, 1e-9), "independent", **given)
+    paid = Ledger(tmp_path / "l").entries()
+    assert len(paid) == 3
+    hr.synthesize(tmp_path / "costs", schema, hr.Budget(1.0, 1e-9), "independent", **given, resume=True)
+    assert Ledger(tmp_path / "l").entries() == paid
 
 
 def test_parts_of_a_delta_table_are_columns_of_their_types(tmp_path):

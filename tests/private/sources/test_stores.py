@@ -188,6 +188,54 @@ def test_a_file_that_changes_between_passes_is_noticed(bucket):
         engine.prepare(encoding)
 
 
+COSTS = "dataset: people\ncolumns: {cost: {type: number, min: 0, max: 1000000, decimals: 2}}\n"
+
+
+def costs(seed=1):
+    return as_parquet(pa.table({"cost": np.round(np.random.default_rng(seed).gamma(2, 500, 300), 2)}))
+
+
+def held(server):
+    """Everything in the bucket, byte for byte, also what somebody began to write."""
+    import boto3
+
+    client = boto3.client("s3", endpoint_url=f"http://127.0.0.1:{server}")
+    assert not client.list_multipart_uploads(Bucket="people").get("Uploads")
+    names = [each["Key"] for each in client.list_objects_v2(Bucket="people").get("Contents", [])]
+    return {name: client.get_object(Bucket="people", Key=name)["Body"].read() for name in names}
+
+
+def test_a_file_that_changes_in_the_middle_of_a_run_leaves_the_charge_and_a_run_to_go_on_with(
+    bucket, server, tmp_path, monkeypatch
+):
+    """After the look was paid for: what is said and debited, that the run goes on, and that nothing is left there."""
+    from hedgerow.private.engines.arrow import ArrowEngine
+    from hedgerow.private.ledger import Ledger
+
+    url = bucket("costs.parquet", costs())
+    before = held(server)
+    Ledger.create(tmp_path / "l", "people", hr.Budget(2.0, 1e-8))
+    prepare, passes = ArrowEngine.prepare, []
+
+    def changes(engine, encoding):
+        passes.append(encoding)
+        if len(passes) == 2:
+            bucket("costs.parquet", costs(2) + b" ")
+        return prepare(engine, encoding)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ArrowEngine, "prepare", changes)
+        given = {"ledger": tmp_path / "l", "journal": tmp_path / "paid"}
+        with refused("table-changed", "costs.parquet", "stays charged"):
+            hr.synthesize(url, Schema.parse(COSTS), hr.Budget(1.0, 1e-9), "independent", **given)
+    paid = Ledger(tmp_path / "l").entries()
+    assert len(paid) == 3
+    bucket("costs.parquet", costs())
+    hr.synthesize(url, Schema.parse(COSTS), hr.Budget(1.0, 1e-9), "independent", **given, resume=True)
+    assert Ledger(tmp_path / "l").entries() == paid
+    assert held(server) == before
+
+
 EXPIRED = b"""<?xml version="1.0"?><Error><Code>ExpiredToken</Code>
 <Message>The provided token has expired: geheim-7f3a</Message></Error>"""
 
@@ -211,10 +259,8 @@ def test_credentials_that_expire_in_the_middle_of_a_run_leave_the_charge_and_a_r
     from hedgerow.private.ledger import Ledger
     from hedgerow.private.sources.stores import _Bucket
 
-    url = bucket(
-        "costs.parquet", as_parquet(pa.table({"cost": np.round(np.random.default_rng(1).gamma(2, 500, 300), 2)}))
-    )
-    schema = Schema.parse("dataset: people\ncolumns: {cost: {type: number, min: 0, max: 1000000, decimals: 2}}\n")
+    url, schema = bucket("costs.parquet", costs()), Schema.parse(COSTS)
+    before = held(server)
     Ledger.create(tmp_path / "l", "people", hr.Budget(2.0, 1e-8))
     prepare, state, passes = ArrowEngine.prepare, _Bucket.state, []
     with serving(answering(403, EXPIRED)) as broken:
@@ -240,6 +286,7 @@ def test_credentials_that_expire_in_the_middle_of_a_run_leave_the_charge_and_a_r
     asked(server)
     hr.synthesize(url, schema, hr.Budget(1.0, 1e-9), "independent", **given, resume=True)
     assert Ledger(tmp_path / "l").entries() == paid
+    assert held(server) == before
 
 
 def test_a_store_that_cannot_be_reached_is_one_sentence(asked):
