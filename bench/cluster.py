@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bench.engines import compiling, family, seconds_of
+from bench.engines import family, seconds_of
 from bench.pages import fill
 from bench.process import ROOT, in_a_process, needed
 
@@ -181,7 +181,6 @@ def _parts(engine: Any) -> dict[str, Any]:
     return {
         "here": {"0": own},
         "driver": {"0": seconds_of(family()) - own - sum(each.values())},
-        "compiling": {"0": compiling(engine)},
         "java": java,
         "python": {number: spent - java[number] for number, spent in each.items()},
         "busy": busy,
@@ -444,9 +443,8 @@ def write_page(found: dict[str, Any]) -> None:
 def _workers_section(found: dict[str, Any]) -> str:
     pair, plain = found["workers"], [each["each"] for each in found["alone"]]
     lines = [
-        "| CPU s | driver | of it compiling | busiest worker: Java | its Python | longest way | our code | busy, s | "
-        "passed, s |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| CPU s | driver | busiest worker: Java | its Python | longest way | our code | busy, s | passed, s |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     faster: dict[tuple[str, str], float] = {}
     for step, told in (("ready", "ready"), ("count", "all pairs and triples")):
