@@ -458,7 +458,6 @@ def _workers_section(found: dict[str, Any]) -> str:
                 ours = plain[0][0][step] / (number + 1)
                 cells = [
                     driver,
-                    spent["compiling"][0],
                     java,
                     python,
                     ways[-1][0],
