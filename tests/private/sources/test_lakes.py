@@ -330,6 +330,9 @@ def test_a_part_of_a_lake_is_not_read_as_files(tmp_path, log):
     for part in ("data", "age=30", "age=30/name=ann", "part.parquet", "data/part.parquet", "age=30/part.parquet"):
         with refused("rows-that-count", part, "whole table"):
             open_source(tmp_path / "lake/people" / part)
+    (tmp_path / "linked.parquet").symlink_to(tmp_path / "lake/people/part.parquet")
+    with refused("rows-that-count", "linked.parquet"):
+        open_source(tmp_path / "linked.parquet")
     with refused("rows-that-count", "folder of the table itself"):
         open_source(tmp_path / "lake")
 

@@ -94,7 +94,7 @@ def _above(place: Path | Stored) -> Iterator[list[str]]:
     is_file = not (place.is_folder if isinstance(place, Stored) else place.is_dir())
     if is_file and not place.name.endswith(_FILES):
         return
-    here = place.absolute() if isinstance(place, Path) else place
+    here = place.resolve() if isinstance(place, Path) else place
     while is_file or _is_part(here.name):
         above, is_file = None, False
         with nullcontext() if isinstance(here, Path) else suppress(TableError):
@@ -107,11 +107,13 @@ def _above(place: Path | Stored) -> Iterator[list[str]]:
 
 
 def _beside(folder: Path | Stored) -> list[str]:
-    """What lies in a folder itself, and where Iceberg has its metadata."""
+    """The logs in a folder, and what Iceberg's holds; nobody looks through all that a folder has besides."""
     if isinstance(folder, Path):
-        return [each.relative_to(folder).as_posix() for each in (*folder.glob("*"), *folder.glob("metadata/*"))]
-    found = folder.paths(deep=False)
-    deeper = folder.file("metadata").paths(deep=False) if "metadata" in found else []
+        found = [log for log in LOGS if (folder / log).exists()]
+        deeper = [each.name for each in folder.glob("metadata/*")]
+    else:
+        found = [log for log in LOGS if folder.file(log).exists]
+        deeper = folder.file("metadata").paths(deep=False) if "metadata" in found else []
     return [*found, *(f"metadata/{name}" for name in deeper)]
 
 
