@@ -140,6 +140,10 @@ class TestDistributions:
         said = drawn.elements[0][1]["aria-label"]
         assert said == "sex, real and synthetic. f: 25.00 % and 50.00 %; m: 75.00 % and 50.00 %"
 
+    def test_a_value_of_no_letters_has_a_name(self):
+        shown = Distribution("country", ["", "Cuba"], [("real", np.array([0.25, 0.75]))])
+        assert shown._bar([0]).tip == "country = (empty)\nreal: 25.00 %"
+
     def test_a_curve_without_points_is_still_a_picture(self):
         assert "<svg" in curves({"a": []}, {}, "t", "x", "y")
 

@@ -11,6 +11,8 @@ from hedgerow.coded.domain import Counts
 from hedgerow.markup import Markup
 from hedgerow.pages.charts import Bar, columns_of_bars, rows_of_bars
 
+EMPTY = "(empty)"
+"""A value of no letters, which is not the same as a missing one."""
 MOST_NAMED = 14
 MOST_COLUMNS = 48
 MOST_CODES = 100_000
@@ -80,7 +82,7 @@ class Distribution:
 
     def _label(self, group: Sequence[int]) -> str:
         if len(group) == 1:
-            return self.labels[group[0]]
+            return self.labels[group[0]] or EMPTY
         if group[-1] >= self.ordered or group[-1] - group[0] >= len(group):
             return f"{len(group)} other values"
         first, last = self.labels[group[0]], self.labels[group[-1]]

@@ -186,7 +186,11 @@ def _columns(view: EvaluationView) -> Markup:
     ]
     first, rest = figures[:PICTURES_AT_ONCE], figures[PICTURES_AT_ONCE:]
     return joined(
-        tag("p", "Shares of rows, the columns with the largest difference first. Hover for the numbers."),
+        tag(
+            "p",
+            "Shares of rows, the columns with the largest difference first. Hover for the numbers. Where one bar would "
+            "hold most rows, bars are of unlike width: compare grey with blue, the outline is not the column's shape.",
+        ),
         key((REAL, "real"), (MADE, "synthetic")),
         tag("div", first, class_="grid"),
         folded(f"{len(rest)} more columns", tag("div", rest, class_="grid")) if rest else "",
