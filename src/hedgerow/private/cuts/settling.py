@@ -67,8 +67,8 @@ class _Estimates:
         self._down(root, self._upward[id(root)][0])
 
     def clear(self, part: Node) -> float:
-        """How many standard deviations of what is known of a block and its parts lie between its count and nothing."""
-        return self.of[id(part)] / math.sqrt(self._upward[id(part)][1])
+        """How many standard deviations lie between a block's count and nothing: by itself, or with its parts."""
+        return max(part.count / math.sqrt(part.variance), self.of[id(part)] / math.sqrt(self._upward[id(part)][1]))
 
     def _up(self, node: Node) -> tuple[float, float]:
         """Each block's own count averaged with the sum of its parts, and the variance of that."""
