@@ -15,6 +15,7 @@ from hedgerow.audit.replay import replay
 from hedgerow.methods import build
 from hedgerow.private.engines import open_tables
 from hedgerow.private.evaluate import evaluate
+from hedgerow.private.ledger import Ledger
 from hedgerow.private.mechanisms import Randomizer
 from hedgerow.progress import Progress
 from hedgerow.release.bundle import Release, verify
@@ -214,6 +215,25 @@ def test_tables_that_are_linked_have_no_persons_to_keep() -> None:
     whole = Schema.from_dict({"tables": tables}).to_dict()
     with refused("bad-keep"):
         Schema.from_dict({**whole, "keep": "person"})
+
+
+def test_a_ledger_adds_up_releases_that_keep_persons_and_others(tmp_path: Any) -> None:
+    """Both are per person, and the column that names one is the same."""
+    rows, books = frame(made(50, 5)), tmp_path / "books"
+    Ledger.create(books, "checks", Budget(3.0, 1e-5))
+    plain = Schema.from_dict(
+        {
+            "dataset": "checks",
+            "person": "id",
+            "max_rows_per_person": 3,
+            "ignore": ["sex", "day", "born", "note", "key"],
+            "columns": {"mark": {"type": "integer", "min": 0, "max": 9, "missing": True}},
+        }
+    )
+    for schema in (Schema.parse(SCHEMA), plain):
+        hedgerow.synthesize(rows, schema, Budget(1.0, 1e-6), "independent", ledger=books)
+    debited = [entry.record["unit"] for entry in Ledger(books).entries() if "debit" in entry.record]
+    assert set(debited) == {"id"}
 
 
 def test_a_header_is_checked_under_its_own_names() -> None:

@@ -358,7 +358,8 @@ class Tables:
     @property
     def unit(self) -> str:
         """The column that names a unit."""
-        return f"{self.root}.{self.links[self.root].key}"
+        key = str(self.links[self.root].key)
+        return key if self.kept else f"{self.root}.{key}"
 
     @property
     def misfits(self) -> dict[str, Misfit]:
