@@ -52,8 +52,9 @@ CHILD_WEIGHT = 3
 """A child table gets so many times the budget of the root."""
 START = 0.1
 """Of a child table's budget, for where its orders begin."""
-ONE_WAYS, SCORES = 0.1, 0.1
-"""Of a table's budget, for its columns and for the scores of pairs; the rest measures pairs."""
+ONE_WAYS, SCORES = 0.3, 0.1
+"""Of a table's budget, for its columns and for the scores of pairs; the rest measures pairs. Set on players and batting
+seasons: a tenth for columns is as good where there is much budget, and far worse where there is little."""
 PAIRS_EACH = 6
 """Pairs that an attribute is expected to need."""
 NOISE = 0.25
