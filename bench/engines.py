@@ -219,8 +219,8 @@ def run(places: tuple[str, ...] = PLACES) -> list[dict[str, Any]]:
 
 
 def _first(line: dict[str, Any]) -> str:
-    whole, compiled = line["cpu_ms_per_pair_first"], line["compiling_ms_per_pair_first"]
-    return f"{line['what']}: of {whole:,.2g} CPU ms that a pair takes the first time Java compiles for {compiled:,.2g}."
+    whole, compiled = (f"{line[f'{what}_ms_per_pair_first']:,.0f}" for what in ("cpu", "compiling"))
+    return f"{line['what']}: of {whole} CPU ms that a pair takes the first time Java compiles for {compiled}."
 
 
 def _line(line: dict[str, Any]) -> str:
