@@ -28,7 +28,7 @@ from hedgerow.methods.method import Method
 from hedgerow.methods.shared import blocks, columns, coverings, joins, outside
 from hedgerow.models import evened
 from hedgerow.models.denoising import Column
-from hedgerow.models.graphical.estimation import NearFits, fit
+from hedgerow.models.graphical.estimation import NearFits, fit, together
 from hedgerow.models.histograms import project_to_simplex
 from hedgerow.private import mechanisms, vault
 
@@ -89,6 +89,31 @@ def _told(whose: Callable[[Any], bool]) -> Any:
     return mock.patch.object(vault.Vault, "_answer", answer)
 
 
+def _told_what_is_empty() -> Any:
+    """Every fit is told which cells of what was measured hold no row; the noise of the others stays."""
+    drawn, fitted = vault.Vault._answer, NearFits.fit
+    occupied: dict[int, Any] = {}  # by the identity of an answer's values, which these hold alive
+
+    def answer(self: Any, query: Any, exact: Any, noise: Any, threshold: Any) -> Measurement:
+        answered = drawn(self, query, exact, noise, threshold)
+        counts = np.zeros(query.cells, dtype=np.int64)
+        mechanisms._add(counts, 0, exact.opened())
+        occupied[id(answered.values)] = (answered.values, counts > 0)
+        return answered
+
+    def near(self: Any, measured: Any, *, rough: bool = False, support: Any = None, trace: Any = None) -> Any:
+        told: dict[Any, Any] = {}
+        for each in measured:
+            query = each.query
+            if len(query.attributes) > 1 and id(each.values) in occupied:
+                possible = occupied[id(each.values)][1]
+                possible = possible if query.blocks is None else possible[query.blocks]
+                told[query.attributes] = told.get(query.attributes, True) & possible.reshape(query.shape)
+        return fitted(self, measured, rough=rough, support=together(support or {}, told), trace=trace)
+
+    return _several(mock.patch.object(vault.Vault, "_answer", answer), mock.patch.object(NearFits, "fit", near))
+
+
 def _best(self: Any, scores: Any, rate: Any) -> int:
     return int(np.argmax(scores.opened()))
 
@@ -104,6 +129,7 @@ ORACLES: dict[str, Callable[[], Any]] = {
     "as it is": contextlib.nullcontext,
     "told the number of rows and the columns": lambda: _told(lambda query: len(query.attributes) < 2),
     "told what it measures of several columns": lambda: _told(lambda query: len(query.attributes) > 1),
+    "told which cells of what it measures are empty": _told_what_is_empty,
     "told which candidate is best": lambda: mock.patch.object(mechanisms.Mechanisms, "choose", _best),
     "told all of this": lambda: _several(
         _told(lambda query: True), mock.patch.object(mechanisms.Mechanisms, "choose", _best)
