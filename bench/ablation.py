@@ -25,7 +25,7 @@ from hedgerow.coded.query import MarginalQuery
 from hedgerow.coded.recoding import Recoding
 from hedgerow.methods import build, hedge
 from hedgerow.methods.method import Method
-from hedgerow.methods.shared import blocks, columns, coverings, joins, outside
+from hedgerow.methods.shared import at_once, blocks, columns, joins, outside
 from hedgerow.models import evened
 from hedgerow.models.denoising import Column
 from hedgerow.models.graphical.estimation import NearFits, fit, together
@@ -66,8 +66,7 @@ VARIANTS: dict[str, Callable[[], Any]] = {
     "fit to the end instead of near the columns": lambda: mock.patch.object(NearFits, "fit", _plain_fit),
     "whole marginals and no blocks": lambda: mock.patch.object(blocks, "resolutions", _cells_only),
     "blocks at one resolution": lambda: mock.patch.object(blocks, "LEAST_COARSE_BLOCKS", 1 << 60),
-    "no views": lambda: mock.patch.object(hedge, "MOST_NOISE_SHARE", 0.0),
-    "views no wider than the workload": lambda: mock.patch.object(coverings, "TIMES", (1,)),
+    "never everything at once": lambda: mock.patch.object(at_once, "MOST_NOISE_SHARE", 0.0),
     "no pairs beyond the model": lambda: mock.patch.object(outside, "MOST_SCORE_NOISE", 0.0),
     "at most 10 rounds": lambda: mock.patch.object(hedge, "MOST_ROUNDS", 10),
     "rows not evened": lambda: mock.patch.object(evened, "VISITS", 0),

@@ -16,7 +16,7 @@ from hedgerow.budget.amounts import Amount
 from hedgerow.coded.domain import CodedTable, Counts, Domain, IntArray, Marginal
 from hedgerow.coded.joining import Joining
 from hedgerow.coded.measurement import Measurement, Noise, Threshold
-from hedgerow.coded.query import MarginalQuery, Measurable, TreeQuery
+from hedgerow.coded.query import InteractionQuery, MarginalQuery, Measurable, TreeQuery
 from hedgerow.coded.recoding import Recoding
 from hedgerow.errors import HedgerowError
 
@@ -271,6 +271,8 @@ class RecodedCurator:
         return _Translated(lambda queries: against.answers([origin[id(query)] for query in queries]))
 
     def _translate(self, query: Measurable) -> Measurable:
+        if isinstance(query, InteractionQuery) and self._recoding.translated(query.counted) is query.counted:
+            return query  # of attributes that stayed as they are
         if not isinstance(query, MarginalQuery):
             what = "a tree query" if isinstance(query, TreeQuery) else "a combination of counts"
             raise HedgerowError("tree-through-recoding", f"{what} cannot be asked through a recoding.")

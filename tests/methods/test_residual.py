@@ -18,7 +18,7 @@ from hedgerow.methods.residual import Residual
 from hedgerow.methods.shared.strategies import FixedWorkload, best_gram
 from hedgerow.models.graphical.estimation import fit
 from hedgerow.models.graphical.terms import Terms
-from hedgerow.models.interactions import Asked, Interactions
+from hedgerow.models.interactions import Asked, Interactions, of_cliques, parts
 from refusals import code_in, refused
 
 SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=3)
@@ -299,3 +299,33 @@ def test_counts_are_not_asked_through_interactions_of_one_value_or_with_other_co
     with refused("bad-combination"):
         InteractionQuery(domain, ("b",), {"b": [[1 << 40, 0, 0]]})
     assert total_query(domain).reach("l2") == MarginalQuery(domain, ("b",)).reach("l1") == 1
+
+
+@given(SIZES, st.integers(0, 2**32 - 1))
+def test_interactions_told_of_cliques_pose_the_same_least_squares(sizes, seed):
+    """For any counts: Σ of squared residuals in units of the noise, of the interactions and of what they come to."""
+    domain, rng = domain_of(sizes), np.random.default_rng(seed)
+    told = [part for part in parts(domain, domain.names) if part]
+    noises = [Noise("gaussian", float(rng.uniform(1, 9))) for _ in told]
+    answers = [
+        Measurement(InteractionQuery(domain, part), rng.integers(-50, 50, domain.cells(part)), noise)
+        for part, noise in zip(told, noises, strict=True)
+    ]
+    # answers that some counts could give, as far as they go along the contrasts
+    counts = [rng.uniform(0, 20, domain.shape(domain.names)) for _ in range(2)]
+
+    def of_interactions(table):
+        loss = 0.0
+        for each in answers:
+            axes = tuple(axis for axis, name in enumerate(domain.names) if name not in each.query.attributes)
+            loss += float(((each.query.combined(table.sum(axis=axes)) - each.values) ** 2).sum()) / each.noise.variance
+        return loss
+
+    def of_numbers(table):
+        return sum(
+            float((((each.matrix @ table.reshape(-1)) - each.values) ** 2 / each.std**2).sum())
+            for each in of_cliques(domain, [domain.names], answers)
+        )
+
+    between = [of_interactions(table) - of_numbers(table) for table in counts]
+    assert between[0] == pytest.approx(between[1], rel=1e-6, abs=1e-6), "the same but for a constant"

@@ -1,11 +1,13 @@
 """Plans and sizes, before anything is allocated."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
 
 from hedgerow.coded.domain import Domain
-from hedgerow.models.graphical.junction import maximal, plan, size, sizes_with
+from hedgerow.models.graphical.junction import bounds_with, maximal, plan, size, sizes_with
 from models_by_hand import structures
 
 
@@ -54,6 +56,30 @@ def test_scopes_form_a_tree_with_running_intersection(structure):
     widest = [scope for scope in distinct if not any(scope < other for other in distinct)]
     assert made.work >= sum(map(made.layout.cells, widest))
     assert size(domain, cliques) >= 8 * max((domain.cells(clique) for clique in cliques), default=0)
+
+
+@given(structures())
+def test_a_bound_with_a_pair_is_no_less_than_the_best_elimination(structure):
+    domain, cliques = structure
+    pairs = list(domain.marginals(2))[:3]
+    for pair, bound in zip(pairs, bounds_with(plan(domain, cliques), pairs), strict=True):
+        best = min(cells_of(plan(domain, [*cliques, pair], order)) for order in itertools.permutations(domain.names))
+        assert 8 * best <= bound
+
+
+def cells_of(made):
+    """Of the scopes that lie in no other."""
+    scopes = {frozenset(bucket.scope) for bucket in made.buckets}
+    return sum(made.layout.cells(scope) for scope in scopes if not any(scope < other for other in scopes))
+
+
+def test_a_bound_with_a_pair_carries_the_attribute_that_takes_less_room():
+    domain = Domain.of({"a": 2, "b": 3, "c": 5, "d": 7, "e": 11})
+    made = plan(domain, [("a", "b"), ("b", "c"), ("c", "d")])
+    chain = 2 * 3 + 3 * 5 + 5 * 7 + 11
+    assert bounds_with(made, [("a", "b"), ("a", "e")]).tolist() == [8 * chain, 8 * (chain + 22)]
+    # a is carried to b × c and c × d, and not d to b × c and a × b
+    assert 8 * (chain + 15 + 35) <= bounds_with(made, [("a", "d")])[0] < 8 * (chain + 6 * 15 + 6 * 6)
 
 
 @given(structures())

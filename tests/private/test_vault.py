@@ -7,7 +7,7 @@ from hedgerow.budget.accounting import whole
 from hedgerow.budget.amounts import Budget
 from hedgerow.coded.domain import Domain
 from hedgerow.coded.measurement import Threshold
-from hedgerow.coded.query import MarginalQuery
+from hedgerow.coded.query import InteractionQuery, MarginalQuery
 from hedgerow.coded.recoding import Recoding
 from hedgerow.curator import INDEPENDENCE, Candidate
 from hedgerow.errors import BudgetError
@@ -188,6 +188,18 @@ def test_a_recoded_curator_counts_the_merged_codes():
     again = recoded.recode(Recoding(target, {"a": np.array([0, 0, 1])}))
     twice = MarginalQuery(again.domain, ("a", "b"))
     assert again.measure([twice], spend=vault.remaining)[0].values.tolist() == [1, 2, 1, 2]
+
+
+def test_a_recoded_curator_asks_for_interactions_of_what_stayed_as_it_is():
+    vault, _ = make_vault(Budget(1e4))
+    recoded = vault.recode(Recoding(DOMAIN, {"b": np.array([0, 1, 1, 1])}))
+    untouched = InteractionQuery(recoded.domain, ("a",))
+    half = vault.remaining.share(0.5)
+    [measured] = recoded.measure([untouched], spend=half)
+    [counted] = vault.measure([MarginalQuery(DOMAIN, ("a",))], spend=half)
+    assert measured.values.tolist() == untouched.combined(counted.values).tolist()
+    with refused("tree-through-recoding"):
+        recoded.measure([InteractionQuery(recoded.domain, ("a", "b"))], spend=half)
 
 
 def test_nonsense_is_refused_before_anything_is_charged():

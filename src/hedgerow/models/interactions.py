@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import combinations
 from typing import Any
 
@@ -20,6 +20,8 @@ from hedgerow.coded.domain import Attribute, Counts, Domain, IntArray, Marginal
 from hedgerow.coded.measurement import Measurement, Noise
 from hedgerow.coded.query import InteractionQuery, MarginalQuery
 from hedgerow.errors import HedgerowError, OptionError, listing, suggestion
+from hedgerow.models.graphical.noisy import Noisy
+from hedgerow.models.graphical.terms import LEAST_STD
 
 KINDS = ("values", "prefixes", "ranges")
 MOST_QUERIES = 1 << 20
@@ -262,6 +264,46 @@ def in_counts(domain: Domain, measurements: Sequence[Measurement]) -> list[Measu
         values = np.rint(table.values).astype(np.int64).reshape(-1)
         kept.append(Measurement(MarginalQuery(domain, marginal), values, noise))
     return kept
+
+
+def of_cliques(domain: Domain, cliques: Sequence[Marginal], measurements: Sequence[Measurement]) -> list[Noisy]:
+    """What interactions of values tell of the cells of cliques, each of them of the first that holds its attributes.
+
+    An interaction has as many independent numbers as contrasts, fewer than cells: it is turned into those by matrices
+    of orthonormal rows, so the noise on them is independent too. A model then has a few cliques instead of many.
+    """
+    told: dict[Marginal, list[tuple[Counts, Counts, float]]] = {}
+    for each in measurements:
+        clique = next(clique for clique in cliques if set(each.query.attributes) <= set(clique))
+        values: Counts = each.values.astype(np.float64).reshape(each.query.shape)
+        scale = 1.0
+        matrix: Counts = np.ones((1, 1))
+        for name in clique:
+            size = domain[name].size
+            if name in each.query.attributes:
+                axis = each.query.attributes.index(name)
+                values = np.asarray(np.moveaxis(np.tensordot(_contrasts(size), values, axes=(1, axis)), 0, axis) / size)
+                scale *= size
+            beside: Counts = _contrasts(size) if name in each.query.attributes else np.ones((1, size))
+            matrix = np.asarray(np.kron(matrix, beside))
+        told.setdefault(clique, []).append((matrix, values.reshape(-1), max(each.std / scale, LEAST_STD)))
+    return [
+        Noisy(
+            clique,
+            np.concatenate([values for _, values, _ in parts]),
+            np.concatenate([np.full(len(values), std) for _, values, std in parts]),
+            np.concatenate([matrix for matrix, _, _ in parts]),
+        )
+        for clique, parts in told.items()
+    ]
+
+
+@cache
+def _contrasts(size: int) -> Counts:
+    """Orthonormal rows that sum to 0 (Helmert's), one fewer than values."""
+    rows = np.tril(np.ones((size, size)), -1)[1:]
+    rows[np.arange(size - 1), np.arange(1, size)] = -np.arange(1, size)
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
 
 
 def parts(domain: Domain, attributes: Marginal) -> list[Marginal]:

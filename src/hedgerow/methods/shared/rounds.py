@@ -20,7 +20,7 @@ from hedgerow.curator import Answers, Candidate, Curator
 from hedgerow.methods.shared.start import Start
 from hedgerow.methods.shared.workloads import by_lot, closure
 from hedgerow.models.graphical.estimation import MOST_CALLS, fit
-from hedgerow.models.graphical.junction import sizes_with
+from hedgerow.models.graphical.junction import bounds_with, sizes_with
 from hedgerow.models.graphical.model import GraphicalModel
 from hedgerow.progress import Limits, Progress
 
@@ -62,7 +62,13 @@ class Round:
 
     def fitting(self, marginals: Sequence[Marginal], megabytes: float) -> list[Marginal]:
         """Those that the model holds already, or that leave it no larger than this."""
-        return fitting(self.domain, self.model.cliques, marginals, megabytes)
+        within: set[Marginal] = set()
+        if all(len(marginal) == 2 for marginal in marginals):  # of wide tables, where sizing each takes long
+            bounds = bounds_with(self.model.plan, marginals)
+            within.update(pair for pair, bound in zip(marginals, bounds, strict=True) if bound <= megabytes * 2**20)
+        others = [marginal for marginal in marginals if marginal not in within]
+        within.update(fitting(self.domain, self.model.cliques, others, megabytes))
+        return [marginal for marginal in marginals if marginal in within]
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +104,8 @@ class Strategy(ABC):
         """The marginals that a round goes through."""
         return wanted
 
-    def picks_a_round(self, free: Amount, budget: Amount, considered: int) -> int:
-        """How many picks a round makes."""
+    def picks_a_round(self, spent: Amount, free: Amount, budget: Amount, considered: int) -> int:
+        """How many picks a round makes, where these rounds have spent so much and may spend what is free."""
         return 1
 
 
@@ -128,13 +134,13 @@ class Rounds:
     def run(self, strategy: Strategy, planned: Amount, reserved: Amount | None = None) -> GraphicalModel:
         """Rounds until no more is left than what is reserved; a pick's budget is planned, then follows the answers."""
         reserved = reserved or self.whole.share(0)
-        budget = planned
+        budget, begun = planned, self.curator.remaining
         while self.curator.remaining.units > reserved.units:
             free = self.curator.remaining - reserved
             considered = self.in_time(strategy.consider(self.curator, list(self.wanted)), MARGINAL)
             self.progress.worked(LISTED * len(self.wanted) + MARGINAL * len(considered))
             budget = self.affordable(strategy, free, budget)
-            picks = strategy.picks_a_round(free, budget, len(considered))
+            picks = strategy.picks_a_round(begun - self.curator.remaining, free, budget, len(considered))
             if self.progress.out_of_time() or free.units < 2 * picks * budget.units:
                 budget = Amount(free.currency, free.units // picks)  # the last round spends everything
             offer = strategy.propose(self.now(budget.share(strategy.measuring), free, considered))

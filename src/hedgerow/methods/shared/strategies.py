@@ -139,6 +139,13 @@ class FixedWorkload:
             for table in self.tables
         }
 
+    def deviations(self, norm: Norm, variance: Mapping[Marginal, float]) -> dict[Marginal, float]:
+        """The mean standard deviation of each table's counts, where interactions have noise of these variances."""
+        return {
+            table: math.sqrt(sum(error * variance[part] for part, error in errors.items()) / self.queries(table))
+            for table, errors in self.errors(norm).items()
+        }
+
     def weights(self, norm: Norm, objective: str) -> list[float]:
         """How heavily each interaction is measured: the noise of one is in inverse proportion.
 

@@ -106,15 +106,18 @@ def fit_near(
     limits: Limits | None = None,
     rough: bool = False,
     trust: float = TRUST,
+    std: float | None = None,
     support: Support | None = None,
     trace: list[float] | None = None,
 ) -> GraphicalModel:
     """The model of least ½ Σ ‖answers − measured‖² / σ² + (N/α)·KL(model ‖ prior), with α = trust · σ (geometric mean).
 
     Noise in cells that hold few rows is not followed: there the prior, say independent columns, is the better guess.
-    The total is the prior's. `rough` is enough between the rounds of an adaptive method.
+    The total is the prior's. `rough` is enough between the rounds of an adaptive method. Where what was measured are
+    combinations of counts, `std` says how noisy the cells are that they come to: α's σ.
     """
-    return NearFits(prior, limits or Limits(), trust).fit(measurements, rough=rough, support=support, trace=trace)
+    fits = NearFits(prior, limits or Limits(), trust, std)
+    return fits.fit(measurements, rough=rough, support=support, trace=trace)
 
 
 @dataclass(eq=False)
@@ -124,6 +127,7 @@ class NearFits:
     prior: GraphicalModel
     limits: Limits
     trust: float = TRUST
+    std: float | None = None
     _said: Said = field(default_factory=dict)
 
     def fit(
@@ -146,7 +150,7 @@ class NearFits:
         terms = Terms(structure, measurements)
         if len(terms):
             oracle = proximal.Oracle(structure.network(), terms, prior.total, progress, trace)
-            alpha = self.trust * math.exp(-float(np.log(terms.precision).mean()))
+            alpha = self.trust * (self.std or math.exp(-float(np.log(terms.precision).mean())))
             gap = proximal.ROUGHLY if rough else NEAR
             start = terms.multipliers(self._said, alpha)
             point = proximal.approach(oracle, potentials, start, alpha, gap, MOST_CALLS, pairs, progress)
