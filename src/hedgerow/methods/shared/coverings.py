@@ -1,7 +1,7 @@
 """Coverings: few marginals that together hold all of a workload, as cliques of one model of it.
 
-A model over everything at once has each of many small marginals in some clique; a few wider cliques that hold several of
-them are quicker to go through. Which ones is a function of the domain and the workload alone.
+A model over everything at once has each of many small marginals in some clique; a few wider cliques that hold several
+of them are quicker to go through. Which ones is a function of the domain and the workload alone.
 """
 
 from __future__ import annotations
