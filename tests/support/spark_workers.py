@@ -114,6 +114,20 @@ def killed(table, master):
     print(json.dumps(told))
 
 
+def left(table):
+    """The workers of a session that we start are killed when rows have gone over their disks; what lies there then."""
+    there(table).prepare(Schema.parse(SCHEMA).encoding())
+    workers = processes("CoarseGrainedExecutorBackend")
+    for worker in workers:
+        os.kill(worker, signal.SIGKILL)
+    files = [path.read_bytes() for path in Path(os.environ["SPARK_LOCAL_DIRS"]).rglob("shuffle_*") if path.is_file()]
+    print(json.dumps({"workers": len(workers), "bytes": sum(map(len, files)), "ids": sum(map(ids_in, files))}))
+
+
+def ids_in(content):
+    return content.count(b"canary-7f3a-")
+
+
 def lacking(table, master):
     """Workers without this package."""
     session(master)

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hedgerow as hr
-from databases import spark_or_skip
+from databases import SPARK_ON_ONE_CORE, spark_or_skip
 from hedgerow.private.ledger import Ledger
 
 pytestmark = pytest.mark.engines
@@ -110,6 +110,36 @@ def test_killed_workers_change_no_count_and_leave_no_row(table, spark_home):
     assert logs
     left = [*logs, *(path for path in (spark_home.parent / "left").rglob("*") if path.is_file())]
     assert not [path for path in left if CANARY.encode() in path.read_bytes()]
+
+
+@pytest.mark.parametrize(("said", "readable"), [("", False), ("--conf spark.io.encryption.enabled=false", True)])
+def test_what_killed_workers_of_our_session_leave_cannot_be_read(table, spark_home, said, readable):
+    """Unless somebody says that they need not hide it: the same search finds every id then."""
+    folder = spark_home.parent / "disks"
+    folder.mkdir()
+    settings = " ".join(f"--conf {key}={value}" for key, value in SPARK_ON_ONE_CORE.items() if key != "spark.master")
+    plain = "--conf spark.shuffle.compress=false --conf spark.sql.shuffle.partitions=4"
+    known = {
+        "PYSPARK_SUBMIT_ARGS": f"--master local-cluster[2,1,1024] {settings} {plain} {said} pyspark-shell",
+        "SPARK_HOME": str(spark_home),
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_DIRS": str(folder),
+        "PYTHONPATH": str(SUPPORT),
+    }
+    call = f"import spark_workers; spark_workers.left({str(table)!r})"
+    done = subprocess.run(
+        [sys.executable, "-c", call],
+        env={**os.environ, **known},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["workers"] == 2
+    assert told["bytes"] > 60_000 * len(CANARY)
+    assert told["ids"] >= 60_000 if readable else told["ids"] == 0
 
 
 def test_workers_without_this_package_count_by_sql(table, spark_home, tmp_path):
