@@ -92,7 +92,7 @@ def _what(release: Release, rows: int) -> str:
     if links is None:
         return f"{rows:,} made-up rows with {counted(len(release.encoding.arrow_schema), 'column')},"
     if links.kept:
-        return f"the rows of {counted(rows, 'made-up person')}"
+        return f"{counted(rows, 'made-up person')} with their rows,"
     others = listing(links.names[1:])
     return f"{counted(rows, 'made-up unit')}, rows of {links.root} with the rows of {others} that hang on them,"
 
