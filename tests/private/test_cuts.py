@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -12,10 +13,12 @@ import hedgerow as hr
 from hedgerow.audit.method import Pair, replay_pair
 from hedgerow.coded.domain import Attribute, Domain
 from hedgerow.coded.measurement import Measurement, Noise
+from hedgerow.coded.query import MarginalQuery
 from hedgerow.methods.independent import Independent
 from hedgerow.private.cuts.growing import FINEST, MOST_RUNS, Growing, Node
 from hedgerow.private.cuts.settling import settle
 from hedgerow.private.engines import open_engine
+from hedgerow.private.engines.arrow import ArrowEngine
 from hedgerow.private.exact import SparseCounts
 from hedgerow.release.bundle import verify
 from hedgerow.schema.leaves import Leaf, Leaves
@@ -175,6 +178,23 @@ def test_round_numbers_are_seen_together_where_none_is_seen_alone():
     values = np.concatenate([*inner, rng.integers(10_000, 100_000, 3_000)])
     single = {first for first, last, _ in leaves(cut(values, 0, 10**6, scale=130.0)) if first == last}
     assert {1_000 * digit for digit in range(1, 10)} <= single
+
+
+def test_the_rows_are_gone_through_once_however_many_levels_are_counted():
+    rng = np.random.default_rng(0)
+    codes = {"x": rng.integers(0, 50, 5_000).astype(np.uint8), "y": rng.integers(0, 40, 5_000).astype(np.uint8)}
+    domain = Domain([Attribute("x", 50), Attribute("y", 40)])
+    engine = ArrowEngine.from_codes(domain, codes)
+    levels = [
+        [MarginalQuery(domain, (name,), blocks=rng.integers(-1, 6, domain[name].size)) for name in ("x", "y")]
+        for _ in range(3)
+    ]
+    with mock.patch.object(engine, "_count_batch", wraps=engine._count_batch) as scans:
+        for level in levels:
+            for query, exact in zip(level, engine.count(level), strict=True):
+                plain = np.bincount(codes[query.attributes[0]], minlength=query.base_shape[0])
+                assert exact.opened().tolist() == query.aggregate(plain).tolist()
+    assert scans.call_count == 1
 
 
 @pytest.mark.parametrize("declared", [{"type": "number", "decimals": 1}, {"type": "integer"}])

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeGuard
 
-from hedgerow.coded.domain import CodedTable, Codes, Domain
+import numpy as np
+
+from hedgerow.coded.domain import CodedTable, Codes, Domain, IntArray
 from hedgerow.coded.joining import Join
 from hedgerow.coded.query import MarginalQuery, Query
 from hedgerow.errors import HedgerowError, LimitError, TableError
@@ -51,6 +53,8 @@ class ArrowEngine:
         self._table: StoredColumns | None = None
         self._joined: dict[bytes, Codes] = {}
         """Joined columns of a table that is in memory, by their joins."""
+        self._alone: dict[str, IntArray] = {}
+        """Columns of which blocks were counted: the rows of each code."""
 
     @classmethod
     def from_codes(cls, domain: Domain, columns: CodedTable, *, threads: int | None = None) -> Self:
@@ -85,6 +89,7 @@ class ArrowEngine:
             return
         self._table = None
         self._joined.clear()
+        self._alone.clear()
         columns = list(dict.fromkeys([*encoding.columns, *([encoding.person] if encoding.person is not None else [])]))
         coded = StoredColumns(encoding.domain, self._memory)
         persons = Persons()
@@ -118,7 +123,19 @@ class ArrowEngine:
         table = self._prepared
         for query in queries:
             check_query(query, table.domain)
-        return self._answers(table, queries)
+        lines = [query for query in queries if _is_line(query) and query.base_shape[0] <= most_dense(table.rows)]
+        return self._along(table, lines) if len(lines) == len(queries) else self._answers(table, queries)
+
+    def _along(self, table: StoredColumns, lines: Sequence[MarginalQuery]) -> Iterator[Exact[ExactCounts]]:
+        """Blocks of single columns, level after level: the rows are gone through once, for the first level."""
+        unknown = [line.attributes for line in lines if line.attributes[0] not in self._alone]
+        plain = [MarginalQuery(table.domain, attributes) for attributes in dict.fromkeys(unknown)]
+        for query, counted in zip(plain, self._answers(table, plain), strict=True):
+            codes = counted.opened()
+            assert isinstance(codes, np.ndarray)
+            self._alone[query.attributes[0]] = codes
+        for line in lines:
+            yield Exact(line.aggregate(self._alone[line.attributes[0]]).astype(np.int64))
 
     def _answers(self, table: StoredColumns, queries: Sequence[Query]) -> Iterator[Exact[ExactCounts]]:
         """Queries go to the kernel in batches that share a scan, small enough for their answers to stay in cache."""
@@ -168,6 +185,11 @@ def refuse_nested(batch: pa.RecordBatch) -> None:
             raise TableError(
                 "column-type", f'the column "{field.name}" has the type "{field.type}", which no kind of column holds.'
             )
+
+
+def _is_line(query: Query) -> TypeGuard[MarginalQuery]:
+    """Whether a query is of blocks of one column as it is."""
+    return isinstance(query, MarginalQuery) and query.blocks is not None and query.reads == query.attributes[:1]
 
 
 def check_query(query: Query, domain: Domain) -> None:
