@@ -546,11 +546,11 @@ def _model_section(found: dict[str, Any]) -> str:
     two, _, _ = predicted(count, known | {"kind": 1})
     parts = [
         f"Prices in CPU time of all processes, fitted to {len(ready)} and {len(count)} measured points (500,000 to "
-        f"4,000,000 rows, 10 to 40\ncolumns, {PAIRS[0]} to {PAIRS[-1]} pairs, one worker); the point that fits worst is "
-        f"off by {100 * off:.0f} %. Counts are medians of {TIMES}, after {UNTIL_WARM} jobs that\nwarmed Java; to get ready "
-        "grew cheaper from point to point, as Java compiled. The table of "
-        f"10,000,000 × 20 above is none of\nthem; for it they foretell {one:.0f} CPU seconds to be ready, and "
-        f"{1e3 * two / 190:.1f} ms for each of all 190 pairs.",
+        f"4,000,000 rows, 10 to 40\ncolumns, {PAIRS[0]} to {PAIRS[-1]} pairs, one worker); the point that fits worst "
+        f"is off by {100 * off:.0f} %. Counts are medians of {TIMES}, after {UNTIL_WARM} jobs that\nwarmed Java; "
+        "to get ready grew cheaper from point to point, as Java compiled. The table of 10,000,000 × 20 above is none "
+        f"of\nthem; for it they foretell {one:.0f} CPU seconds to be ready, and {1e3 * two / 190:.1f} ms for each of "
+        "all 190 pairs.",
         "\n".join(lines),
         "| `mst`, 20 values a column | ready, CPU h | all pairs, CPU h | codes | to here | between workers |",
     ]
