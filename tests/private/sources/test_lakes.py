@@ -6,7 +6,6 @@ import shutil
 import struct
 from collections import Counter
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +22,7 @@ from hedgerow.private.sources.sameness import same_table
 from hedgerow.private.sources.source import dataset_name, header_of, open_source
 from hedgerow.schema import Schema
 from refusals import refused
-from stores import answering, serving
+from stores import SECRET, answering, serving
 
 CANARY = "canary-7f3a"
 PEOPLE = pa.table({"name": ["ann", CANARY, "bob", "eve"], "age": pa.array([30, 40, 50, 60], pa.int32())})
@@ -368,50 +367,28 @@ def test_a_lake_is_not_its_own_public_table(tmp_path):
 # ------------------------------------------------------------ over the network
 
 
-SECRET = "geheim-7f3a"
-
-
 @pytest.fixture
-def bucket(asked_from):
-    """A server with a bucket; puts a folder there and gives its URL."""
+def lake(server, asked):
+    """Puts a folder into a bucket; its URL."""
     import boto3
 
-    server = pytest.importorskip("moto.server", reason="moto is not installed").ThreadedMotoServer(
-        port=0, verbose=False
-    )
-    server.start()
-    port = server.get_host_and_port()[1]
-    asked_from(port)
-    client = boto3.client("s3", endpoint_url=f"http://127.0.0.1:{port}")
-    client.create_bucket(Bucket="people")
+    asked(server)
+    client = boto3.client("s3", endpoint_url=f"http://127.0.0.1:{server}")
+    client.create_bucket(Bucket="lakes")
 
     def put(folder):
         for path in folder.rglob("*"):
             if path.is_file():
-                client.put_object(
-                    Bucket="people", Key=f"lake/{path.relative_to(folder).as_posix()}", Body=path.read_bytes()
-                )
-        return "s3://people/lake"
+                name = f"lake/{path.relative_to(folder).as_posix()}"
+                client.put_object(Bucket="lakes", Key=name, Body=path.read_bytes())
+        return "s3://lakes/lake"
 
-    yield SimpleNamespace(put=put, port=port)
-    server.stop()
+    return put
 
 
-@pytest.fixture
-def asked_from(monkeypatch):
-    """Credentials in the environment, and the server's port."""
-    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL_S3"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "somebody")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
-    monkeypatch.setenv("AWS_REGION", "us-east-1")
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    return lambda port: monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}")
-
-
-def test_a_delta_table_in_a_bucket_is_what_its_log_says(bucket, tmp_path):
+def test_a_delta_table_in_a_bucket_is_what_its_log_says(lake, tmp_path):
     changed_delta(tmp_path / "people")
-    url = bucket.put(tmp_path / "people")
+    url = lake(tmp_path / "people")
     assert rows_of(url) == HELD
     assert rows_of(f"{url}/") == HELD
     name = next((tmp_path / "people").glob("*.parquet")).name
@@ -419,36 +396,36 @@ def test_a_delta_table_in_a_bucket_is_what_its_log_says(bucket, tmp_path):
         open_source(f"{url}/{name}")
 
 
-def test_an_iceberg_table_in_a_bucket_is_what_its_metadata_says(bucket, tmp_path, asked_from):
+def test_an_iceberg_table_in_a_bucket_is_what_its_metadata_says(lake, server):
     """Its metadata name files by their whole URLs, so it is written there."""
     from pyiceberg.catalog.sql import SqlCatalog
 
-    files = {"s3.endpoint": f"http://127.0.0.1:{bucket.port}", "s3.region": "us-east-1"}
-    catalog = SqlCatalog("tests", uri="sqlite:///:memory:", warehouse="s3://people/warehouse", **files)
+    files = {"s3.endpoint": f"http://127.0.0.1:{server}", "s3.region": "us-east-1"}
+    catalog = SqlCatalog("tests", uri="sqlite:///:memory:", warehouse="s3://lakes/warehouse", **files)
     catalog.create_namespace("db")
-    made = catalog.create_table("db.people", schema=PEOPLE.schema, location="s3://people/warehouse/people")
+    made = catalog.create_table("db.people", schema=PEOPLE.schema, location="s3://lakes/warehouse/people")
     made.append(PEOPLE)
     made.delete(f"name = '{CANARY}'")
     assert rows_of(made.metadata_location) == Counter({("ann", 30): 1, ("bob", 50): 1, ("eve", 60): 1})
     with refused("iceberg-version"):
-        open_source("s3://people/warehouse/people")
+        open_source("s3://lakes/warehouse/people")
     with refused("rows-that-count"):
-        open_source("s3://people/warehouse/people/data")
+        open_source("s3://lakes/warehouse/people/data")
     with refused("rows-that-count"):
-        open_source("s3://people/warehouse")
+        open_source("s3://lakes/warehouse")
 
 
-def test_credentials_that_expired_while_a_lake_is_read_are_one_sentence(bucket, tmp_path, asked_from):
+def test_credentials_that_expired_while_a_lake_is_read_are_one_sentence(lake, tmp_path, asked):
     changed_delta(tmp_path / "people")
-    source = open_source(bucket.put(tmp_path / "people"))
+    source = open_source(lake(tmp_path / "people"))
     body = f"<Error><Code>ExpiredToken</Code><Message>{SECRET}</Message></Error>".encode()
     with serving(answering(403, body)) as port:
-        asked_from(port)
+        asked(port)
         with refused("unreadable-table", "credentials") as error:
-            lakes.DeltaSource("s3://people/lake")
+            lakes.delta("s3://lakes/lake")
         assert SECRET not in str(error.value)
-        described = "s3://people/lake/metadata/v1.metadata.json"
+        described = "s3://lakes/lake/metadata/v1.metadata.json"
         with refused("unreadable-table", "credentials") as error:
-            lakes.IcebergSource(described, described)
+            lakes.iceberg(described, described)
         assert SECRET not in str(error.value)
     assert sum(batch.num_rows for batch in source.batches(("age",))) == HELD.total()

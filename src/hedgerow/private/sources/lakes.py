@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -36,16 +36,16 @@ def lake_at(table: str, place: Path | Stored) -> Source | None:
     A part of one, and a folder with several in it, are refused.
     """
     if _describes_iceberg(table):
-        return IcebergSource(table, table)
+        return iceberg(table, table)
     paths = _paths(place)
     _refuse_part(table, place)
     found = {kind: depth for depth, kind in sorted(_logs(paths), reverse=True)}
     if not found:
         return None
     if found.get(DELTA) == 0:
-        return DeltaSource(table)
+        return delta(table)
     if found.get(ICEBERG) == 0:
-        return IcebergSource(table, _current(table, place, paths))
+        return iceberg(table, _current(table, place, paths))
     kind, depth = min(found.items(), key=lambda each: each[1])
     if depth:
         raise _stale(f'the folder "{table}"', kind, "name the folder of the table itself")
@@ -176,17 +176,13 @@ def _text(place: Path | Stored, path: str) -> str:
         return str(stream.read().decode("utf-8"))
 
 
-class DeltaSource:
-    """A Delta table as its newest version has it when it is opened."""
+class LakeSource:
+    """One version of a table, whatever happens to the table meanwhile."""
 
-    def __init__(self, table: str):
-        self._table = table
-        self._what = f'the table "{table}"'
-        deltalake = _package("deltalake", self._what)
-        with _reading(self._what):
-            self._version = deltalake.DeltaTable(table, storage_options=_delta_settings(table))
-            names = [field.name for field in self._version.schema().fields]
-        self._header = unique_names(names, self._what)
+    def __init__(self, what: str, version: Any, rows: Callable[[list[str]], Iterable[pa.RecordBatch]]):
+        self._what = what
+        self._rows = rows
+        self._header = unique_names([field.name for field in version.schema().fields], what)
 
     def header(self) -> tuple[str, ...]:
         return self._header
@@ -194,38 +190,35 @@ class DeltaSource:
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         wanted = wanted_columns(columns, self._header, self._what)
         with _reading(self._what):
-            found = pa.RecordBatchReader.from_stream(self._version.scan(columns=wanted))
-            yield from _as_many(found, wanted, self._what)
+            yield from _as_many(self._rows(wanted), wanted, self._what)
 
 
-class IcebergSource:
+def delta(table: str) -> LakeSource:
+    """A Delta table as its newest version has it now."""
+    what = f'the table "{table}"'
+    deltalake = _package("deltalake", what)
+    with _reading(what):
+        version = deltalake.DeltaTable(table, storage_options=_delta_settings(table))
+        return LakeSource(what, version, lambda wanted: pa.RecordBatchReader.from_stream(version.scan(columns=wanted)))
+
+
+def iceberg(table: str, described: str) -> LakeSource:
     """An Iceberg table as one file of its metadata has it; that file never changes."""
+    what = f'the table "{table}"'
+    pyiceberg = _package("pyiceberg.table", what)
+    with _reading(what):
+        version = _opened(pyiceberg, described)
+        return LakeSource(what, version, lambda wanted: _by_file(version, wanted))
 
-    def __init__(self, table: str, described: str):
-        self._table = table
-        self._what = f'the table "{table}"'
-        pyiceberg = _package("pyiceberg.table", self._what)
-        with _reading(self._what):
-            self._version = _opened(pyiceberg, described)
-            names = [field.name for field in self._version.schema().fields]
-        self._header = unique_names(names, self._what)
 
-    def header(self) -> tuple[str, ...]:
-        return self._header
+def _by_file(version: Any, wanted: list[str]) -> Iterator[pa.RecordBatch]:
+    """Asked for all files, the reader would hold as many as it can."""
+    from pyiceberg.io.pyarrow import ArrowScan
 
-    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        wanted = wanted_columns(columns, self._header, self._what)
-        with _reading(self._what):
-            yield from _as_many(self._found(wanted), wanted, self._what)
-
-    def _found(self, wanted: list[str]) -> Iterator[pa.RecordBatch]:
-        """File by file: asked for all, the reader would hold as many as it can."""
-        from pyiceberg.io.pyarrow import ArrowScan
-
-        scan = self._version.scan(selected_fields=tuple(wanted))
-        arrow = ArrowScan(self._version.metadata, self._version.io, scan.projection(), scan.row_filter)
-        for task in scan.plan_files():
-            yield from arrow.to_record_batches([task])
+    scan = version.scan(selected_fields=tuple(wanted))
+    arrow = ArrowScan(version.metadata, version.io, scan.projection(), scan.row_filter)
+    for task in scan.plan_files():
+        yield from arrow.to_record_batches([task])
 
 
 def _opened(pyiceberg: Any, described: str) -> Any:
