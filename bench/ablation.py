@@ -21,7 +21,7 @@ import numpy as np
 
 from bench.tables import DATA
 from hedgerow.coded.measurement import Measurement
-from hedgerow.coded.query import MarginalQuery
+from hedgerow.coded.query import InteractionQuery, MarginalQuery
 from hedgerow.coded.recoding import Recoding
 from hedgerow.methods import build, hedge
 from hedgerow.methods.method import Method
@@ -31,6 +31,7 @@ from hedgerow.models.denoising import Column
 from hedgerow.models.graphical.estimation import NearFits, fit, together
 from hedgerow.models.histograms import project_to_simplex
 from hedgerow.private import mechanisms, vault
+from hedgerow.private.exact import combined
 
 CASES = [
     *((table, epsilon) for table in ("adult", "br2000") for epsilon in (0.1, 1.0, 10.0)),
@@ -74,6 +75,13 @@ VARIANTS: dict[str, Callable[[], Any]] = {
 OPTIONS = {"a model of 1 MB": {"size": 1.0}, "a model of 16 MB": {"size": 16.0}, "one pick per column": {"picks": 1.0}}
 
 
+def _exact(query: Any, sealed: Any) -> Any:
+    """What the vault holds behind a seal."""
+    counts = np.zeros(query.cells, dtype=np.int64)
+    mechanisms._add(counts, 0, (combined(sealed, query) if isinstance(query, InteractionQuery) else sealed).opened())
+    return counts
+
+
 def _told(whose: Callable[[Any], bool]) -> Any:
     """Exact counts where `whose` says so; the method believes that they carry the noise that was paid for."""
     drawn = vault.Vault._answer
@@ -81,31 +89,27 @@ def _told(whose: Callable[[Any], bool]) -> Any:
     def answer(self: Any, query: Any, exact: Any, noise: Any, threshold: Any) -> Measurement:
         if not whose(query):
             return drawn(self, query, exact, noise, threshold)
-        counts = np.zeros(query.cells, dtype=np.int64)
-        mechanisms._add(counts, 0, exact.opened())
-        return Measurement(query, counts, noise)
+        return Measurement(query, _exact(query, exact), noise)
 
     return mock.patch.object(vault.Vault, "_answer", answer)
 
 
 def _told_what_is_empty() -> Any:
-    """Every fit is told which cells of what was measured hold no row; the noise of the others stays."""
+    """Every fit is told which cells of the marginals it sees hold no row; the noise of the others stays."""
     drawn, fitted = vault.Vault._answer, NearFits.fit
     occupied: dict[int, Any] = {}  # by the identity of an answer's values, which these hold alive
 
     def answer(self: Any, query: Any, exact: Any, noise: Any, threshold: Any) -> Measurement:
         answered = drawn(self, query, exact, noise, threshold)
-        counts = np.zeros(query.cells, dtype=np.int64)
-        mechanisms._add(counts, 0, exact.opened())
-        occupied[id(answered.values)] = (answered.values, counts > 0)
+        if isinstance(query, MarginalQuery):
+            occupied[id(answered.values)] = (answered.values, _exact(query, exact) > 0)
         return answered
 
     def near(self: Any, measured: Any, *, rough: bool = False, support: Any = None, trace: Any = None) -> Any:
         told: dict[Any, Any] = {}
         for each in measured:
-            query = each.query
-            if len(query.attributes) > 1 and id(each.values) in occupied:
-                possible = occupied[id(each.values)][1]
+            if id(each.values) in occupied and len(each.query.attributes) > 1:
+                query, possible = each.query, occupied[id(each.values)][1]
                 possible = possible if query.blocks is None else possible[query.blocks]
                 told[query.attributes] = told.get(query.attributes, True) & possible.reshape(query.shape)
         return fitted(self, measured, rough=rough, support=together(support or {}, told), trace=trace)

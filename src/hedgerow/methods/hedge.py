@@ -28,7 +28,7 @@ from hedgerow.methods.shared.blocks import FEWEST_BLOCKS, offer_blocks
 from hedgerow.methods.shared.columns import Columns, coarser
 from hedgerow.methods.shared.coverings import pairs_of
 from hedgerow.methods.shared.documents import attributes_of, read_names
-from hedgerow.methods.shared.joins import find_joins
+from hedgerow.methods.shared.joins import find_joins, no_joins
 from hedgerow.methods.shared.outside import can_tell_pairs, measure_outside
 from hedgerow.methods.shared.public import public_columns, public_pairs
 from hedgerow.methods.shared.rounds import Offer, Round, Rounds, Strategy, adapted, drawn_by_lot
@@ -49,7 +49,7 @@ On loans (ε = 1) that is 23 MB, .153 in 43 CPU s where 4 MB has .155 in 27 s (3
 MEMORY_A_SIZE = 32.0
 """Memory that a model of this size and its fit take, at most, in sizes."""
 ROOMY = 5_000
-"""Cells of all pairs up to which merging codes saves no room worth having."""
+"""Cells of all pairs up to which merging codes, or joining columns, saves no room worth having."""
 LEAST_SHARE = 0.05
 """The single columns' part of the budget, at least."""
 FEW_CODES = 16
@@ -134,7 +134,8 @@ class Hedge(Options, Strategy):
             if curator.public is not None:
                 columns = columns.towards(public_columns(curator.domain, curator.public), first.one_ways)
         with progress.phase("join what is nearly a function"):
-            joins = find_joins(curator, columns, self.planned(curator), progress)
+            roomy = cells_of_pairs(curator.domain) <= ROOMY
+            joins = no_joins(columns) if roomy else find_joins(curator, columns, self.planned(curator), progress)
             curator, columns, workload = curator.recode(joins.joining), joins.columns, joins.workload(workload)
         recoding = self.coarsening(curator, columns)
         coarse = curator.recode(recoding)

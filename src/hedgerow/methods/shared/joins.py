@@ -123,10 +123,7 @@ class Joins:
 def find_joins(curator: Curator, columns: Columns, pick: Amount, progress: Progress) -> Joins:
     """Join what is nearly a function. Looking at two together costs what a pick costs, or less where picks are few."""
     price = min(pick, curator.remaining.share(MOST_PRICE), key=lambda amount: amount.units)
-    group_of = {
-        name: Group((name,), np.arange(len(column.counts)).reshape(-1, 1), column.counts, column.std)
-        for name, column in columns.of.items()
-    }
+    group_of = {name: _alone(name, column) for name, column in columns.of.items()}
     refused: dict[frozenset[str], Measurement] = {}
     for pair in promising(curator, columns):
         first, second = (group_of[name] for name in pair)
@@ -142,6 +139,11 @@ def find_joins(curator: Curator, columns: Columns, pick: Amount, progress: Progr
         else:
             group_of |= dict.fromkeys(joined.members, joined)
     return _read(columns, list(dict.fromkeys(group_of.values())), list(refused.values()))
+
+
+def no_joins(columns: Columns) -> Joins:
+    """Every column by itself."""
+    return _read(columns, [_alone(name, column) for name, column in columns.of.items()], [])
 
 
 def promising(curator: Curator, columns: Columns) -> list[Marginal]:
@@ -295,6 +297,10 @@ def reconciled(noisy: Counts, std: float, known: Sequence[tuple[IntArray, Counts
         residual -= length * along
         direction = residual + float(residual @ residual) / size * direction
     return np.maximum(found, LEAST_PART * noisy)
+
+
+def _alone(name: str, column: Column) -> Group:
+    return Group((name,), np.arange(len(column.counts)).reshape(-1, 1), column.counts, column.std)
 
 
 def _apart(domain: Domain, groups: Sequence[Group], counts: Sequence[Counts], depth: int) -> Model:

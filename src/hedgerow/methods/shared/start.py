@@ -22,6 +22,8 @@ from hedgerow.models.model import Model
 from hedgerow.progress import Progress
 
 TOTAL_SHARE = 0.01
+WIDE = 42
+"""Columns of the widest table on which shares were looked at."""
 WIDTH_POWER = 1 / 5
 """A column of k codes weighs k to this power."""
 
@@ -105,7 +107,9 @@ def one_way_share(curator: Curator, whole: Amount, total: float) -> float:
 
     `error` is what they would still be wrong by if they had everything. Where that is large, sharper columns are
     worth more than any relation between them; beyond .6 relations are not worth buying at all, and the share is 1.
-    Form and constants were fitted on public tables (adult, br2000, nltcs, titanic).
+    Form and constants were fitted on public tables (adult, br2000, nltcs, titanic). Of more columns than `WIDE` a
+    budget can buy the relations of an ever smaller part, while every marginal has its columns' errors: the odds grow
+    in proportion.
     """
     sizes = [attribute.size for attribute in curator.domain]
     mean = sum(sizes) / len(sizes)
@@ -113,4 +117,8 @@ def one_way_share(curator: Curator, whole: Amount, total: float) -> float:
     error = 0.4 * mean * noise / total
     if error > 0.6:
         return 1.0
-    return min(0.95, error / (error + 0.02) * (1 - math.exp(-mean / 10)))
+    share = error / (error + 0.02) * (1 - math.exp(-mean / 10))
+    if len(sizes) > WIDE:
+        odds = share / (1 - share) * len(sizes) / WIDE
+        share = odds / (1 + odds)
+    return min(0.95, share)
