@@ -506,7 +506,7 @@ def test_a_public_table_of_wide_columns_starts_a_model_that_fits():
 
 
 def places(rows, seed=0, odd=0.02):
-    """A place with its city and its region, some of them wrong, and a column that depends on the region."""
+    """A place with its city and its region, some of them wrong, a column that depends on the region, and a wide one."""
     rng = np.random.default_rng(seed)
     place = rng.integers(0, 48, rows)
     wrong = [rng.random(rows) < odd for _ in range(2)]
@@ -517,9 +517,16 @@ def places(rows, seed=0, odd=0.02):
         "colour": rng.integers(0, 5, rows),
         "region": np.where(wrong[1], rng.integers(0, 12, rows), place // 4),
     }
-    sizes = {"kind": 6, "place": 48, "city": 24, "colour": 5, "region": 12}
+    sizes = {"kind": 6, "place": 48, "city": 24, "colour": 45, "region": 12}
     schema = hr.Schema.parse("columns:\n" + "".join(f"  {n}: {{type: code, size: {k}}}\n" for n, k in sizes.items()))
     return pa.table(table), schema
+
+
+def test_narrow_columns_are_not_joined():
+    """Where all pairs are small a join saves no room, and what would find it is kept for relations."""
+    table, schema = places(8000)
+    narrow = hr.Schema.parse(schema.to_yaml().replace("45", "5"))
+    assert not joined_by(release_of(table, narrow, 3.0))
 
 
 def joined_by(release):
