@@ -39,7 +39,7 @@ from hedgerow.curator import INDEPENDENCE, Candidate, Curator, Part, Scope
 from hedgerow.errors import OptionError
 from hedgerow.methods.method import Method
 from hedgerow.methods.shared.columns import LEAST_STD_SHARE, Columns
-from hedgerow.methods.shared.start import measure_one_ways
+from hedgerow.methods.shared.start import measure_one_ways, one_way_share
 from hedgerow.models.families import Children, Coding, Rows
 from hedgerow.models.graphical.estimation import TRUST
 from hedgerow.models.linked import STRONGEST, Chain, LinkedModel, Local
@@ -52,9 +52,11 @@ CHILD_WEIGHT = 3
 """A child table gets so many times the budget of the root."""
 START = 0.1
 """Of a child table's budget, for where its orders begin."""
-ONE_WAYS, SCORES = 0.3, 0.1
-"""Of a table's budget, for its columns and for the scores of pairs; the rest measures pairs. Set on players and batting
-seasons: a tenth for columns is as good where there is much budget, and far worse where there is little."""
+ONE_WAYS, SCORES = 0.1, 0.1
+"""Of a table's budget, at least for its columns, and for the scores of pairs; the rest measures pairs."""
+SCARCE = 3
+"""Where budget is scarce columns get more: a part of what they would deserve of a single table, one in so many. Set on
+players and batting seasons, where a tenth is far too little at ε = 1, and three tenths too much from ε = 4 on."""
 PAIRS_EACH = 6
 """Pairs that an attribute is expected to need."""
 NOISE = 0.25
@@ -102,7 +104,7 @@ def run(method: Method, tables: Tables, encoding: Encoding, curator: Curator, pr
     coding = Coding(encoding, block_rng(SEED, 0))
 
     def learning(view: View) -> Learning:
-        return Learning(view, curator, relations, tables.parts, progress)
+        return Learning(view, curator, relations, tables.parts, root.total, progress)
 
     units = max(1, min(UNITS, round(root.total / tables.parts)))
     drawn = {tables.root: Rows.of_root(coding, tables, root.draw(units, coding.rng))}
@@ -135,8 +137,9 @@ def _few(parents: Rows, name: str) -> Rows:
 class Learning:
     """The chain of one view: what is asked, and the models that are fitted to it."""
 
-    def __init__(self, view: View, curator: Curator, relations: int, unit: float, progress: Progress):
-        self._view, self._relations, self._unit, self._progress = view, relations, unit, progress
+    def __init__(self, view: View, curator: Curator, relations: int, unit: float, total: float, progress: Progress):
+        self._view, self._relations, self._unit, self._total = view, relations, unit, max(1.0, total)
+        self._progress = progress
         self._curator = Scope(curator, view.attributes)
         self._columns: Columns
         self._measured: dict[Marginal, Measurement] = {}
@@ -188,7 +191,9 @@ class Learning:
     def _ask(self, spend: Amount) -> None:
         """Measure the columns, score the pairs, measure those that are chosen, and again what nothing else tells of."""
         curator, view, relations = self._curator, self._view, self._relations
-        alone = spend.share(ONE_WAYS) if relations else spend
+        alone = spend
+        if relations:
+            alone = spend.share(max(ONE_WAYS, one_way_share(curator, spend, self._total) / SCARCE))
         asked = curator if relations else Scope(curator, view.own)
         one_ways = measure_one_ways(asked, alone)
         columns = self._columns = Columns.known_from(asked.domain, one_ways, estimated_total(one_ways))
