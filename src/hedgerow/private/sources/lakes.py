@@ -140,8 +140,7 @@ def refuse_lake(table: str, logs: Iterable[str]) -> None:
 def _stale(what: str, kind: str, hint: str) -> TableError:
     return TableError(
         "rows-that-count",
-        f"{what} has files of a table of {kind}; rows may be in them that were replaced or deleted. Nothing was read. "
-        f"Hint: {hint}.",
+        f"{what} has files of a table of {kind}; rows may be in them that were replaced or deleted. Hint: {hint}.",
     )
 
 
@@ -159,7 +158,7 @@ def _current(table: str, place: Path | Stored, paths: Iterable[str]) -> str:
                 return f"{table.rstrip('/')}/metadata/{name}"
     raise TableError(
         "iceberg-version",
-        f'the folder "{table}" is an Iceberg table, and does not say which of its versions holds. Nothing was read. '
+        f'the folder "{table}" is an Iceberg table, and does not say which of its versions holds. '
         "Hint: name the file that its catalogue gives as metadata_location, FOLDER/metadata/….metadata.json.",
     )
 
@@ -281,7 +280,7 @@ def _package(name: str, what: str) -> Any:
     except ImportError:
         raise TableError(
             "missing-package",
-            f"{what} is of a kind that needs further packages. Nothing was read. Hint: pip install 'hedgerow[lakes]'.",
+            f"{what} is of a kind that needs further packages. Hint: pip install 'hedgerow[lakes]'.",
         ) from None
 
 
