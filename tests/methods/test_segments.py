@@ -95,7 +95,7 @@ def test_raked_rows_have_the_wanted_columns():
     assert np.abs(held - wanted).max() < 0.03
 
 
-def error(private, public, method, epsilon=0.5):
+def error(private, public, method, epsilon=0.5, seed=1):
     """The mean distance over pairs with the place."""
     release = hr.synthesize(
         pa.table(private),
@@ -103,7 +103,7 @@ def error(private, public, method, epsilon=0.5):
         hr.Budget(epsilon, 1e-9),
         method,
         public=None if public is None else pa.table(public),
-        unsafe_noise_seed=1,
+        unsafe_noise_seed=seed,
         quality=0,
     )
     encoding = schema().encoding()
@@ -126,8 +126,8 @@ def test_a_public_table_that_is_wrong_does_little_harm():
     private, public = towns(10_000, 1), towns(10_000, 2, spread=0.0)
     public = {n: c if n in ("place", "b") else (SIZES[n] - 1 - c).astype(np.uint8) for n, c in public.items()}
     for epsilon in (0.2, 2.0):
-        without = error(private, None, Hedge(), epsilon)
-        assert error(private, public, Hedge(), epsilon) < 1.15 * without
+        without = np.mean([error(private, None, Hedge(), epsilon, seed) for seed in (1, 2, 3)])
+        assert np.mean([error(private, public, Hedge(), epsilon, seed) for seed in (1, 2, 3)]) < 1.15 * without
         assert error(private, public, Hedge(segments=("place",)), epsilon) < 2.5 * without
 
 
