@@ -64,7 +64,7 @@ class Rows:
         return Rows(codes, units, units, {name: held[some] for name, held in self.counts.items()})
 
     def take(self, rows: IntArray) -> Rows:
-        """Some rows of a child table."""
+        """Some rows by themselves, of the same parents."""
         return Rows(
             {name: held[rows] for name, held in self.codes.items()},
             self.parent[rows],
@@ -73,12 +73,6 @@ class Rows:
             None if self.orders is None else self.orders.take(pa.array(rows)),
             self.above,
         )
-
-    def some(self, rows: IntArray) -> Rows:
-        """Some rows by themselves, for others to hang on."""
-        counts = {name: held[rows] for name, held in self.counts.items()}
-        codes = {name: held[rows] for name, held in self.codes.items()}
-        return Rows(codes, self.parent[rows], self.unit[rows], counts, above=self.above)
 
     def of(self, parents: Rows, some: IntArray) -> Rows:
         """Rows that were drawn for some of the parents, as rows of all of them."""

@@ -96,7 +96,7 @@ class Lawful:
             groups = np.flatnonzero(before)
             if not len(groups):
                 break
-            again = Children(self._coding, self._links, name, parents.some(groups)).draw_all(self._model.chains)
+            again = Children(self._coding, self._links, name, parents.take(groups)).draw_all(self._model.chains)
             again = again.of(parents, groups)
             held = self.values(name, again)
             wrong = self._broken(name, again, {**values, name: held})
